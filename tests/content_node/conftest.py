@@ -1,4 +1,4 @@
-"""Nodes of one index that follow an assignment."""
+"""Nodes of one index that follow an assignment, and a shard with precomputed data."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -6,11 +6,25 @@ from pathlib import Path
 
 import pytest
 from assigned_nodes import Nodes
+from fake_split_reader import lower
+from fake_token_vectors import write_token_vectors
+from live_shards import Fed, built
 
 from winnow.bundle import Bundle
+from winnow.content_node.states.writing import StatesWriter
 
 
 @pytest.fixture
 async def nodes(tmp_path: Path, indexes: dict[int, Path], bundle: Bundle) -> AsyncIterator[Nodes]:
     async with AsyncExitStack() as stack:
         yield Nodes(tmp_path, indexes[3], bundle, stack)
+
+
+@pytest.fixture
+def fed(tmp_path: Path) -> Fed:
+    """A shard of 30 passages with their states and token vectors."""
+    texts = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
+    fed = Fed(built(tmp_path, texts), texts)
+    StatesWriter(fed.shard, lower()).write(1, lambda *_: None, lambda _: None)
+    write_token_vectors(fed.shard)
+    return fed

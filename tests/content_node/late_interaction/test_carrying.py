@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from damaged_files import flip_bit
 from fake_split_reader import lower
-from fake_token_vectors import FINGERPRINT, FakePassageTokens, write_token_vectors
-from live_shards import Fed, built
+from fake_token_vectors import FINGERPRINT, FakePassageTokens
+from live_shards import Fed
 from numpy.typing import NDArray
 from small_disks import limited_files
 
@@ -37,8 +37,6 @@ from winnow.packaged import default_bundle
 from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS, with_checksum
 from winnow.reading.stored_passage import StoredPassage
 
-TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
-
 
 class NoProgress:
     """Shows nothing."""
@@ -46,14 +44,6 @@ class NoProgress:
     def start(self, *_: object) -> None: ...
 
     def advance(self, *_: object) -> None: ...
-
-
-@pytest.fixture
-def fed(tmp_path: Path) -> Fed:
-    fed = Fed(built(tmp_path, TEXTS), TEXTS)
-    StatesWriter(fed.shard, lower()).write(1, lambda *_: None, lambda _: None)
-    write_token_vectors(fed.shard)
-    return fed
 
 
 def opened(directory: Path) -> StoredSegment:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from damaged_files import flip_bit
 from fake_split_reader import LowerSession, lower
-from fake_token_vectors import FINGERPRINT, FakePassageTokens, write_token_vectors
-from live_shards import Fed, built
+from fake_token_vectors import FINGERPRINT, FakePassageTokens
+from live_shards import Fed
 
 from winnow.bundle.manifest import Manifest
 from winnow.content_node.merging import states as carrying
@@ -24,7 +24,6 @@ from winnow.errors import ArtefactError
 from winnow.packaged import default_bundle
 from winnow.reading.states_kind import READER_STATES, TOKEN_VECTORS, StatesKind
 
-TEXTS = {f"built {n}": f"text number {n} " * 9 for n in range(30)}
 OF = "f" * 16
 
 
@@ -40,14 +39,6 @@ class Models:
 
     def open(self, kind: StatesKind, _: object) -> object:
         return lower(self.session) if kind is READER_STATES else self.tokens
-
-
-@pytest.fixture
-def fed(tmp_path: Path) -> Fed:
-    fed = Fed(built(tmp_path, TEXTS), TEXTS)
-    StatesWriter(fed.shard, lower()).write(1, lambda *_: None, lambda _: None)
-    write_token_vectors(fed.shard)
-    return fed
 
 
 @pytest.fixture(autouse=True)
