@@ -65,13 +65,15 @@ def set_(
         ),
     ] = None,
     file: QuotaFile = DEFAULT_FILE,
+    as_json: AsJson = False,
 ) -> None:
     """Set the quota of a tenant, or without TENANT the quota of all tenants that have none.
 
     Example: winnow quotas set acme --passages 50000 --questions 10
 
     Replaces an earlier quota of the tenant. A limit that is left out is no limit. Front nodes with
-    this file as --quotas follow it within two seconds.
+    this file as --quotas follow it within two seconds. With --json, the quota is printed as by
+    `winnow quotas list`.
     """
     try:
         quota = TenantQuota(
@@ -89,6 +91,10 @@ def set_(
             write_quotas(file, after)
     except ValueError as error:
         raise WinnowError(str(error)) from error
+    if as_json:
+        print_json(_row(tenant or "", quota))
+    else:
+        typer.echo(f"set the quota of {_owner(tenant)} in {file}: {_describe(quota)}")
 
 
 @app.command("list")
@@ -96,10 +102,8 @@ def list_(file: QuotaFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """List the quotas of a file. The first one applies to tenants without their own quota."""
     stored = read_quotas(file)
     names = [limit.value for limit in QuotaLimit]
-    rows = [
-        {"tenant": tenant, **{name: getattr(quota, name) for name in names}}
-        for tenant, quota in [("", stored.default), *stored.by_tenant.items()]
-    ]
+    quotas_of = [("", stored.default), *stored.by_tenant.items()]
+    rows = [_row(tenant, quota) for tenant, quota in quotas_of]
     if as_json:
         print_json(rows)
         return
@@ -123,15 +127,35 @@ def remove(
         stored = read_quotas(file)
         if tenant is None:
             write_quotas(file, replace(stored, default=NO_QUOTA))
-            return
-        if problem := tenant_problem(tenant):
+        elif problem := tenant_problem(tenant):
             raise WinnowError(f"tenant {problem}")
-        if tenant not in stored.by_tenant:
+        elif tenant not in stored.by_tenant:
             raise WinnowError(
                 f"there is no quota of {quoted(tenant)} in {file}: see `winnow quotas list`"
             )
-        others = {name: each for name, each in stored.by_tenant.items() if name != tenant}
-        write_quotas(file, replace(stored, by_tenant=others))
+        else:
+            others = {name: each for name, each in stored.by_tenant.items() if name != tenant}
+            write_quotas(file, replace(stored, by_tenant=others))
+    typer.echo(f"removed the quota of {_owner(tenant)} from {file}")
+
+
+def _row(tenant: str, quota: TenantQuota) -> dict[str, object]:
+    return {"tenant": tenant, **{limit.value: getattr(quota, limit.value) for limit in QuotaLimit}}
+
+
+def _owner(tenant: str | None) -> str:
+    return "all tenants without their own" if tenant is None else f"tenant {tenant}"
+
+
+def _describe(quota: TenantQuota) -> str:
+    """Formats a quota for people: `50,000 passages, 2.5 questions per second`."""
+    limits = quota.limits()
+    return ", ".join(_phrase(limit, limits[limit]) for limit in limits) or "no limits"
+
+
+def _phrase(limit: QuotaLimit, value: float) -> str:
+    noun = limit.value.replace("_", " ")
+    return f"{value:,g} {noun}" if isinstance(value, float) else f"{value:,} {noun}"
 
 
 def _format_limit(value: object) -> str:

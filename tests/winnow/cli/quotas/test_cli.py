@@ -25,10 +25,16 @@ def run(capsys: pytest.CaptureFixture[str], file: Path, *arguments: str) -> tupl
 
 
 def test_quotas_are_set_listed_and_removed(capsys: pytest.CaptureFixture[str], file: Path) -> None:
-    assert run(capsys, file, "set", "--passages", "100")[0] == 0
-    assert run(capsys, file, "set", "acme", "--bytes", "9", "--questions", "2.5")[0] == 0
+    assert run(capsys, file, "set", "--passages", "1000")[:2] == (
+        0,
+        f"set the quota of all tenants without their own in {file}: 1,000 passages\n",
+    )
+    assert run(capsys, file, "set", "acme", "--bytes", "9", "--questions", "2.5")[:2] == (
+        0,
+        f"set the quota of tenant acme in {file}: 9 bytes, 2.5 questions per second\n",
+    )
     own = TenantQuota(bytes=9, questions_per_second=2.5)
-    default = TenantQuota(passages=100)
+    default = TenantQuota(passages=1_000)
     assert read_quotas(file) == Quotas(default=default, by_tenant={"acme": own})
     assert json.loads(run(capsys, file, "list", "--json")[1])[1] == {
         "tenant": "acme",
@@ -37,10 +43,18 @@ def test_quotas_are_set_listed_and_removed(capsys: pytest.CaptureFixture[str], f
         "questions_per_second": 2.5,
         "writes_per_second": None,
     }
-    assert run(capsys, file, "remove", "acme")[0] == 0
+    shown = run(capsys, file, "remove", "acme")[:2]
+    assert shown == (0, f"removed the quota of tenant acme from {file}\n")
     assert read_quotas(file).of("acme") == default
     assert run(capsys, file, "remove", "acme")[0] == 1
     assert run(capsys, file, "set", "no tenant", "--bytes", "9")[0] == 1
+    assert json.loads(run(capsys, file, "set", "acme", "--json")[1]) == {
+        "tenant": "acme",
+        "passages": None,
+        "bytes": None,
+        "questions_per_second": None,
+        "writes_per_second": None,
+    }
 
 
 @pytest.mark.parametrize("command", [["set", "", "--passages", "1"], ["remove", ""]])
