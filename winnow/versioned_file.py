@@ -6,10 +6,17 @@ current file, even if its version is lower than before.
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
-from winnow.errors import ArtefactError, InvalidRequestError, UnavailableError
+from winnow.errors import (
+    ArtefactError,
+    InvalidRequestError,
+    NotFoundError,
+    UnavailableError,
+    WinnowError,
+)
 from winnow.quoting import shown
 from winnow.storage import open_storage
 
@@ -18,6 +25,10 @@ Value = TypeVar("Value")
 
 class WrongFileError(Exception):
     """The file is intact, and of another kind or a newer format."""
+
+
+class RefusedChangeError(WinnowError):
+    """The content of a file does not allow a change. The message names the file."""
 
 
 def check_known(content: Mapping[str, Any], known: Collection[str], place: str = "") -> None:
@@ -79,10 +90,13 @@ class VersionedFile(Generic[Value]):
         """Applies `change` to the current value, writes the result, and returns it.
 
         Waits for other writers. Raises UnavailableError if another writer changed the file at the
-        same time nevertheless. Raises the errors of `read` and `change`; then nothing is written.
+        same time nevertheless. Raises the errors of `read` and `change`, those of `change` as by
+        `naming_refusals`; then nothing is written.
         """
         with self._storage.lock_file(self._name) as check:
-            changed = change(self.read())
+            before = self.read()
+            with self.naming_refusals():
+                changed = change(before)
             check()
             self._storage.write(self._name, _encode(self._to_fields(changed)))
             if self.read() != changed:
@@ -90,6 +104,21 @@ class VersionedFile(Generic[Value]):
                     f"{self.url} was changed by another writer at the same time: run this again"
                 )
         return changed
+
+    @contextmanager
+    def naming_refusals(self) -> Iterator[None]:
+        """Names the file in the error of a change that its content does not allow.
+
+        Converts InvalidRequestError to RefusedChangeError: people know the fields of requests, but
+        not those of the file. Also names the file in a NotFoundError.
+        """
+        try:
+            yield
+        except InvalidRequestError as error:
+            reasons = "; ".join(each.description for each in error.violations)
+            raise RefusedChangeError(f"{self.url} stays unchanged: {reasons}") from error
+        except NotFoundError as error:
+            raise NotFoundError(f"{self.url} stays unchanged: {error}") from error
 
     def _decode(self, data: bytes) -> Value:
         try:

@@ -131,7 +131,9 @@ def create(
     """
     nodes = _parse_nodes(node, replicas)
     file = CatalogFile(catalog)
-    (file.read() or Catalog()).without_expired(time.time()).check_free(name)
+    stored = file.read() or Catalog()
+    with file.naming_refusals():
+        stored.without_expired(time.time()).check_free(name)
     if shards is not None and not empty:
         raise typer.BadParameter("it needs --empty", param_hint="--shards")
     if tenants and not empty:

@@ -48,18 +48,19 @@ async def begin_copy(
         peers: opens channels to the nodes.
         say: prints why a node of the index is waited for.
 
-    Returns the name of the copy. Raises InvalidRequestError if an argument does not fit the
-    catalog, NotWritableError as `IndexNodes.shards`, and as `create_copy`.
+    Returns the name of the copy. Raises RefusedChangeError if an argument does not fit the catalog,
+    NotFoundError without the index, NotWritableError as `IndexNodes.shards`, and as `create_copy`.
 
     """
     stored = await asyncio.to_thread(file.read) or Catalog()
-    source = stored.resolve(name).name
-    target = new or begun_copy(stored, source) or next_name(stored, source)
-    if target in stored.copies:
-        check_same_copy(stored, target, source, bundle, shards=shards)
-        return target
-    known = stored.without_expired(time.time())
-    await asyncio.to_thread(check_may_begin, known, target, source, snapshot)
+    with file.naming_refusals():
+        source = stored.resolve(name).name
+        target = new or begun_copy(stored, source) or next_name(stored, source)
+        if target in stored.copies:
+            check_same_copy(stored, target, source, bundle, shards=shards)
+            return target
+        known = stored.without_expired(time.time())
+        await asyncio.to_thread(check_may_begin, known, target, source, snapshot)
     own = stored.indexes[source]
     nodes = IndexNodes(source, own, stored.nodes, copy=target, peers=peers)
     tenants = await nodes.has_tenants(say)

@@ -45,15 +45,19 @@ def check_same_copy(
     `shards`: number of shards; None for any.
     """
     if catalog.copies[name].source != source:
-        raise invalid_field("--as", f"{name} is a copy of {catalog.copies[name].source}")
+        raise invalid_field(
+            "--as",
+            f"{name} is a copy of {catalog.copies[name].source}: choose another name by --as",
+        )
     begun = catalog.indexes[name].bundle
     if begun != str(bundle.directory.resolve()):
         raise invalid_field(
-            "--bundle", f"{name} was begun with {begun}: give that, or drop {name} to begin again"
+            "--bundle",
+            f"copy {name} was begun with bundle {begun}: give that, or drop {name} to begin again",
         )
     if shards not in (None, catalog.indexes[name].shards):
         built = many(catalog.indexes[name].shards, "shard")
-        raise invalid_field("--shards", f"{name} was begun with {built}: omit --shards")
+        raise invalid_field("--shards", f"copy {name} was begun with {built}: omit --shards")
 
 
 def check_may_begin(catalog: Catalog, name: str, source: str, snapshot: str) -> None:
@@ -68,7 +72,7 @@ def check_may_begin(catalog: Catalog, name: str, source: str, snapshot: str) -> 
     if newest is not None and newest.index_id in known:
         raise invalid_field(
             "--snapshot",
-            f"{shown(snapshot)} has the snapshot of another index: give another directory or URL",
+            f"{shown(snapshot)} has the snapshot of another index: give another --snapshot",
         )
 
 

@@ -61,9 +61,9 @@ def test_an_impossible_move_is_refused(shard: int, node: str, to: str, problem: 
     ("holders", "problem"),
     [
         ({0: ("a",), 1: ("a",)}, "the partition lacks shard 2"),
-        ({0: ("a",), 1: (), 2: ("a",)}, r"holders\[1\]: no node is named"),
-        ({0: ("a",), 1: ("x",), 2: ("a",)}, r"holders\[1\]: node x is not among the nodes"),
-        ({0: ("a",), 1: ("a", "a"), 2: ("a",)}, r"holders\[1\]: a node is named twice"),
+        ({0: ("a",), 1: (), 2: ("a",)}, r"holders\[1\]: shard 1 has no node"),
+        ({0: ("a",), 1: ("x",), 2: ("a",)}, r"shard 1 has node x, which is not among the nodes"),
+        ({0: ("a",), 1: ("a", "a"), 2: ("a",)}, r"holders\[1\]: shard 1 has a node twice"),
     ],
 )
 def test_an_assignment_that_names_nobody_is_refused(

@@ -12,7 +12,7 @@ from winnow.assignment import AssignmentFile
 from winnow.catalog import CatalogFile, IndexAssignmentFile
 from winnow.domain.catalog import Catalog, CatalogIndex
 from winnow.domain.copying import with_copy
-from winnow.errors import ArtefactError, InvalidRequestError, NotFoundError
+from winnow.errors import ArtefactError, InvalidRequestError, NotFoundError, WinnowError
 
 DOCS = CatalogIndex(index_id="a1", shards=1, holders={0: ("a",)})
 NEXT = CatalogIndex(index_id="b2", shards=2, bundle="/bundles/b", snapshots="s3://b/docs")
@@ -71,12 +71,40 @@ ALIASED = BOTH.with_alias("docs", "docs-1")
         (lambda: ALIASED.with_index("docs", CatalogIndex(index_id="c", shards=1)), "docs is taken"),
         (lambda: ALIASED.with_dropped("docs-1", 1.0), "the alias docs stands for docs-1"),
         (lambda: BOTH.with_restored("docs-1", 1.0), "docs-1 was not dropped"),
-        (lambda: BOTH.with_holders("docs-1", {0: ("x",)}, {}), "node x is not among the nodes"),
+        (lambda: BOTH.with_holders("docs-1", {0: ("x",)}, {}), "has node x, which is not among"),
     ],
 )
 def test_an_impossible_change_is_refused(change: Callable[[], Catalog], problem: str) -> None:
     with pytest.raises((InvalidRequestError, NotFoundError), match=problem):
         change()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda stored: stored.with_renamed("docs-1", "docs-2"), "docs-2 is taken: choose another"),
+        (
+            lambda stored: stored.with_dropped("other", 0.0),
+            "there is no index 'other': the indexes",
+        ),
+        (
+            lambda stored: stored.with_index(
+                "new", CatalogIndex(index_id="c3", shards=1, holders={0: ("x",)})
+            ),
+            "shard 0 has node x, which is not",
+        ),
+    ],
+)
+def test_a_refused_change_names_the_file_and_no_field(
+    change: Callable[[Catalog], Catalog], problem: str, tmp_path: Path
+) -> None:
+    """The error is read at a terminal, by somebody who has changed several catalogs."""
+    file = CatalogFile(str(tmp_path / "indexes.json"))
+    file.change(lambda _: BOTH)
+    with pytest.raises(WinnowError) as refused:
+        file.change(lambda stored: change(stored or BOTH))
+    assert str(refused.value).startswith(f"{tmp_path}/indexes.json stays unchanged: {problem}")
+    assert file.read() == BOTH
 
 
 def test_the_assignment_of_an_index_changes_only_with_its_nodes() -> None:

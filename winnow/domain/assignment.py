@@ -29,19 +29,22 @@ class Assignment:
     def __post_init__(self) -> None:
         """Raises InvalidRequestError unless the shards form an index and have known nodes."""
         if not 1 <= self.shards <= MAX_SHARDS:
-            raise invalid_field("shards", f"{self.shards} is not from 1 to {MAX_SHARDS:,}")
+            raise invalid_field(
+                "shards", f"the index has {self.shards} shards, and not 1 to {MAX_SHARDS:,}"
+            )
         try:
             _ = self.partition
         except ValueError as error:
             raise invalid_field("holders", str(error)) from error
         for shard, names in self.holders.items():
             if not names:
-                raise invalid_field(f"holders[{shard}]", "no node is named")
+                raise invalid_field(f"holders[{shard}]", f"shard {shard} has no node")
             if len(set(names)) < len(names):
-                raise invalid_field(f"holders[{shard}]", "a node is named twice")
+                raise invalid_field(f"holders[{shard}]", f"shard {shard} has a node twice")
             if unknown := set(names) - set(self.nodes):
                 raise invalid_field(
-                    f"holders[{shard}]", f"node {min(unknown)} is not among the nodes"
+                    f"holders[{shard}]",
+                    f"shard {shard} has node {min(unknown)}, which is not among the nodes",
                 )
 
     @property

@@ -97,10 +97,14 @@ class Catalog:
         for name, index in self.indexes.items():
             check_name(name)
             if not (index.index_id and _ID_CHARACTERS.issuperset(index.index_id)):
-                raise invalid_field(f"indexes[{name}].index_id", f"{index.index_id!r} is not an id")
+                raise invalid_field(
+                    f"indexes[{name}].index_id",
+                    f"index {name} has {index.index_id!r} as its id: use letters, digits, _ and -",
+                )
             if unknown := set(index.nodes) - self.nodes.keys():
                 raise invalid_field(
-                    f"indexes[{name}].nodes", f"node {min(unknown)} is not among the nodes"
+                    f"indexes[{name}].nodes",
+                    f"index {name} names node {min(unknown)}, which is not among the nodes",
                 )
             if index.holders:
                 _ = self._assignment(index)
@@ -110,15 +114,23 @@ class Catalog:
         for name, alias in self.aliases.items():
             check_name(name)
             if name in self.indexes:
-                raise invalid_field(f"aliases[{name}]", "an index has the same name")
+                raise invalid_field(
+                    f"aliases[{name}]", f"an alias and an index have the name {name}"
+                )
             if alias.index not in self.indexes:
-                raise invalid_field(f"aliases[{name}]", f"there is no index {alias.index}")
+                raise invalid_field(
+                    f"aliases[{name}]",
+                    f"alias {name} stands for index {alias.index}, which does not exist",
+                )
         self._check_copies()
 
     def _check_copies(self) -> None:
         for name, copy in self.copies.items():
             if missing := {name, copy.source} - self.indexes.keys():
-                raise invalid_field(f"copies[{name}]", f"there is no index {min(missing)}")
+                raise invalid_field(
+                    f"copies[{name}]",
+                    f"{name} is a copy of {copy.source}, but there is no index {min(missing)}",
+                )
 
     def resolve(self, name: str) -> ResolvedIndex:
         """Returns the index of a requested name; an empty name stands for `DEFAULT_INDEX`.
@@ -160,7 +172,10 @@ class Catalog:
         Raises InvalidRequestError if the name is taken.
         """
         if any(each.index_id == index.index_id for each in self.indexes.values()):
-            raise invalid_field("name", f"the catalog has index {index.index_id} already")
+            known = self.name_of(index.index_id)
+            raise invalid_field(
+                "name", f"the catalog has index {index.index_id} already: its name is {known}"
+            )
         if index.index_id in self.deleted_ids:
             raise invalid_field(
                 "name",
@@ -180,8 +195,8 @@ class Catalog:
         check_name(name)
         if name in self.indexes or name in self.aliases:
             dropped = name in self.indexes and self.indexes[name].is_dropped
-            hint = ": restore it, or wait until it is deleted" if dropped else ""
-            raise invalid_field("name", f"{name} is taken{hint}")
+            hint = "restore it, or wait until it is deleted" if dropped else "choose another name"
+            raise invalid_field("name", f"{name} is taken: {hint}")
 
     def with_holders(
         self, name: str, holders: Mapping[int, tuple[str, ...]], nodes: Mapping[str, str]
