@@ -57,4 +57,5 @@ class StandaloneSettings(FrontSettings):
         """
         # otherwise all shards would pull the one shard at this URL
         flags = {"shard": shard, "bundle": self.bundle, "feed": feed, "pull": ""}
-        return NodeSettings.load(flags, self.file)
+        index = {"shards": shard.parent}  # no archive may be in it
+        return NodeSettings.load(flags | index, self.file)

@@ -1,6 +1,7 @@
 """The archive of a node: where its shards are archived, and when."""
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from winnow.content_node.settings import NodeSettings
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.journal.opening import open_journal_ends
 from winnow.storage import open_storage
+from winnow.storage.local import LocalStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,13 @@ class Archives:
     def of(cls, settings: NodeSettings) -> Self | None:
         """Returns the archive that the settings name; None if they name none.
 
-        Raises ArtefactError if no archive can be at the URL. A directory may be missing. Nothing is
-        read from a store, which may be unreachable now.
+        Raises ArtefactError if no archive can be at the URL, or its directory has the shards or is
+        among them. A directory may be missing. Nothing is read from a store, which may be
+        unreachable now.
         """
         if not settings.archive_url:
             return None
-        _check_url(settings.archive_url)
+        _check_url(settings.archive_url, _directories(settings))
         limit = asyncio.Semaphore(settings.archive_restores)
         journal = settings.journal
         watch = JournalWatch(partial(open_journal_ends, journal)) if journal else None
@@ -46,11 +49,27 @@ class Archives:
         return cls(settings.archive_url, policy, limit, watch=watch)
 
 
-def _check_url(url: str) -> None:
-    """Raises ArtefactError if the scheme of the URL is unsupported, or the path is a file."""
+def _directories(settings: NodeSettings) -> Iterator[Path]:
+    """Yields the directories whose content the node replaces or deletes."""
+    yield from settings.shard
+    yield from filter(None, (settings.shards, settings.data))
+
+
+def _check_url(url: str, directories: Iterable[Path]) -> None:
+    """Raises ArtefactError if there can be no archive at the URL of a node with `directories`."""
     try:
-        open_storage(url, "archived shards")
+        storage = open_storage(url, "archived shards")
     except UnavailableError as error:
         raise ArtefactError(f"{error}: correct --archive-url, or install the package") from error
-    if "://" not in url and Path(url).is_file():
+    if not isinstance(storage, LocalStorage):
+        return
+    archive = Path(storage.name)
+    if archive.is_file():
         raise ArtefactError(f"{url} is a file: name a directory or a URL by --archive-url")
+    for directory in directories:
+        nested = archive.resolve().is_relative_to(directory.resolve())
+        if nested or directory.resolve().is_relative_to(archive.resolve()):
+            raise ArtefactError(
+                f"the archive {url} {'is in' if nested else 'contains'} {directory}, the directory "
+                "of shards: name another directory by --archive-url"
+            )

@@ -67,6 +67,10 @@ class Uploaded:
     snapshot: Snapshot
 
 
+class ShardChangedError(ArtefactError):
+    """The shard has a write or an entry of its journal that its copy lacks."""
+
+
 def upload_shard(
     directory: Path,
     archive: str,
@@ -118,21 +122,23 @@ def upload_shard(
 def commit_archive(directory: Path, stub: ArchiveStub) -> DirectoryLock:
     """Replaces the files of a closed shard by a stub; returns the lock of the directory.
 
-    Raises ArtefactError if another process has opened the shard, or the shard has other writes
-    than the archive; then nothing is changed. Raises OSError if the stub cannot be written; the
-    directory then has the shard or its stub, as `read_stub` tells.
+    Raises ArtefactError if another process has opened the shard, and ShardChangedError if the shard
+    has other writes than the archive; then nothing is changed. Raises OSError if the stub cannot be
+    written; the directory then has the shard or its stub, as `read_stub` tells.
     """
     lock = lock_shard(directory)
     try:
         state = read_state(log_path(directory))
         last = state.last if state is not None else read_shard_manifest(directory).sequence
         if last != stub.sequence:
-            raise ArtefactError(
+            raise ShardChangedError(
                 f"{directory} has write {last}, but its archive ends at write {stub.sequence}"
             )
         position = state.journal_position if state is not None else ""
         if position != (stub.journal_position or ""):
-            raise ArtefactError(f"{directory} has an entry of its journal that its archive lacks")
+            raise ShardChangedError(
+                f"{directory} has an entry of its journal that its archive lacks"
+            )
         write_stub(directory, stub)
         reach("archive.stubbed")
         remove_files(directory)

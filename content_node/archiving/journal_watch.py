@@ -54,6 +54,8 @@ class JournalWatch:
         self._ends: ReadsJournalEnds | None = None
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._task: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        """Cancelled tasks, which close the connection."""
         self._failure = ""
         """Why journals were not reached by the last look; empty if all were."""
 
@@ -64,11 +66,17 @@ class JournalWatch:
             self._task = asyncio.create_task(self._run())
 
     def remove(self, replica: WatchedReplica) -> None:
-        """Ends watching a replica."""
+        """Ends watching a replica. Does not wait until the connection is closed: a call waits."""
         self._replicas.discard(replica)
         if not self._replicas and self._task is not None:
             self._task.cancel()
+            self._ending.add(self._task)
+            self._task.add_done_callback(self._ending.discard)
             self._task = None
+
+    async def wait_until_ended(self) -> None:
+        """Waits for the task that watched the last replica, and the end of its connection."""
+        await asyncio.gather(*self._ending, return_exceptions=True)
 
     async def has_all_entries(self, replica: WatchedReplica, seconds: float) -> bool | None:
         """Asks the journal whether the replica has all its entries; does not wait for a look.

@@ -12,6 +12,7 @@ import structlog
 
 from winnow.content_node.archiving.archives import Archives
 from winnow.content_node.archiving.files import (
+    ShardChangedError,
     commit_archive,
     lock_archived,
     remove_files,
@@ -161,9 +162,7 @@ class ArchivableShard:
                     or not self._may_archive()
                     or not self.gate.try_close(since)
                 ):
-                    self._metrics.archives.labels("abandoned").inc()
-                    _log.info("archiving abandoned: the shard is used or changes", **self._names)
-                    return False
+                    return self._abandon()
                 del view
                 self.stub = stub  # describes the shard from now on
                 self.moves = moves
@@ -171,6 +170,8 @@ class ArchivableShard:
                 self._committing = asyncio.create_task(self._commit(stub))
                 self._watch_journal()  # the follower ends, and the stub replies from now on
                 await asyncio.shield(self._committing)
+        except ShardChangedError:
+            return self._abandon()
         except Exception as error:  # noqa: BLE001 (the shard stays, and archiving is tried again)
             self._failed_at = self._clock()
             self._metrics.archives.labels("failed").inc()
@@ -196,6 +197,12 @@ class ArchivableShard:
         await self._tidy()
         return True
 
+    def _abandon(self) -> bool:
+        """Counts an attempt that a use of the shard ended; returns False."""
+        self._metrics.archives.labels("abandoned").inc()
+        _log.info("archiving abandoned: the shard is used or changes", **self._names)
+        return False
+
     async def close(self) -> None:
         """Ends archiving and restoring, and releases the directory of an archived shard."""
         self._is_closed = True
@@ -204,6 +211,8 @@ class ArchivableShard:
             await asyncio.gather(self._committing, return_exceptions=True)
         await self.gate.close()
         self._unwatch()  # it may have been archived meanwhile
+        if self._archives.watch is not None:
+            await self._archives.watch.wait_until_ended()
         if self._lock is not None:
             self._lock.release()
 

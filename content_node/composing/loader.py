@@ -68,12 +68,24 @@ class ShardLoader:
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
         self._late = self._late_ranking()
 
-    def load(self) -> tuple[LiveShard, AdmittedSearcher]:
+    def load(self, *, at_start: bool = True) -> tuple[LiveShard, AdmittedSearcher]:
         """Restores an archived or missing shard, and loads it. Blocks for seconds to minutes.
+
+        `at_start`: whether an archived shard is restored because the node starts, and not for a
+        call. Then a line of the log says so.
 
         Raises ArtefactError, IdentityError or UnavailableError if that fails.
         """
-        restore_shard(self._directory, self._parts.settings.archive_url, LoggedProgress())
+        url = self._parts.settings.archive_url
+        stub = restore_shard(self._directory, url, LoggedProgress())
+        if stub is not None and at_start:
+            _log.info(
+                "archived shard restored at the start",
+                directory=str(self._directory),
+                url=stub.url,
+                snapshot=stub.snapshot,
+                sequence=stub.sequence,
+            )
         if self._pull:
             lower_priority(self._parts.settings.reader_nice)
             pull_shard(self._pull, self._directory)

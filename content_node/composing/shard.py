@@ -192,7 +192,8 @@ class RunningShard:
 
         Raises ArtefactError or IdentityError if it cannot be loaded.
         """
-        self.loading = DaemonWork(self._loader.load, _release)
+        load = partial(self._loader.load, at_start=not self._is_archived)
+        self.loading = DaemonWork(load, _release)
         live, searcher = await self.loading.result()
         self._live = live
         live.begin_closed(self._closing)

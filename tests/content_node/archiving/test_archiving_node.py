@@ -144,9 +144,12 @@ async def test_a_write_restores_a_shard_and_is_stored_after_a_restart(
         assert count.passages == 0
         assert not archive._is_due()  # the merge that removes the tenant comes first
         assert await archive.archive()
-    async with node(index, bundle) as running:
-        assert ((await described(running)).passages, running.all[0]._archive) == (1, None)
-        assert read_stub(running.all[0].directory) is None
+    with structlog.testing.capture_logs() as logged:
+        async with node(index, bundle) as running:
+            assert ((await described(running)).passages, running.all[0]._archive) == (1, None)
+            assert read_stub(running.all[0].directory) is None
+    (restored,) = [each for each in logged if "restored" in each["event"]]
+    assert restored["directory"] == str(running.all[0].directory)
 
 
 async def test_a_replica_is_restored_by_an_entry_of_its_journal_also_after_a_restart(

@@ -172,8 +172,8 @@ def test_settings_that_do_not_work_together_are_refused(flags: Any, problem: str
         NodeSettings(**flags)
 
 
-def settings_at(archive: str) -> NodeSettings:
-    flags: Any = {"feed": True, "archive_url": archive}
+def settings_at(archive: str, **more: Any) -> NodeSettings:
+    flags: Any = {"feed": True, "archive_url": archive, **more}
     return NodeSettings(**flags)
 
 
@@ -185,3 +185,25 @@ def test_an_archive_that_cannot_exist_is_refused_at_the_start(tmp_path: Path) ->
         with pytest.raises(ArtefactError, match=problem):
             Archives.of(settings_at(url))
     assert Archives.of(settings_at(str(tmp_path / "new"))) is not None
+
+
+@pytest.mark.parametrize("option", ["shard", "shards", "data"])
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_an_archive_among_the_shards_or_around_them_is_refused(
+    tmp_path: Path, option: str, scheme: str
+) -> None:
+    """Archiving a shard removes the files in its directory. Links are followed."""
+    directory, link = tmp_path / "node" / "index", tmp_path / "link"
+    directory.mkdir(parents=True)
+    link.symlink_to(directory)
+    where: Any = {option: [directory] if option == "shard" else directory}
+    if option == "data":
+        where["indexes"] = "indexes.json"
+    for archive, problem in (
+        (directory, "is in"),
+        (link / "archive", "is in"),
+        (tmp_path / "node", "contains"),
+    ):
+        with pytest.raises(ArtefactError, match=f"{archive} {problem} {directory}"):
+            Archives.of(settings_at(f"{scheme}{archive}", **where))
+    assert Archives.of(settings_at(f"{scheme}{tmp_path}/node/index-archive", **where)) is not None

@@ -51,7 +51,8 @@ async def test_a_reply_about_a_replica_that_was_restored_meanwhile_does_not_coun
     watch.remove(watched)
     ends.replies.set()
     assert await asked is False
-    await ends.closed.wait()
+    await watch.wait_until_ended()
+    assert ends.closed.is_set()
 
 
 @in_virtual_time
@@ -67,6 +68,7 @@ async def test_a_call_does_not_wait_for_a_look_at_many_silent_journals() -> None
     assert await watch.has_all_entries(called, 1.0) is False
     for each in (called, *silent):
         watch.remove(each)
+    await watch.wait_until_ended()
 
 
 @in_virtual_time
@@ -84,3 +86,4 @@ async def test_looks_go_on_after_an_unexpected_error() -> None:
     watch.add(watched)
     await restored.wait()
     watch.remove(watched)
+    await watch.wait_until_ended()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog.testing
 from fake_journal import FakeEnds, FakeJournal
 from live_shards import built
 from live_writes import put
@@ -74,6 +75,7 @@ class Replica:
         self.catch_ups = 0
         """How often calls had to wait for entries of the journal."""
         self._look = asyncio.Event()
+        self.watch = JournalWatch(lambda: FakeEnds(journal), sleep=self._wait_for_look)
         self.fed: ShardWritePath | None = None
         self.archive = ArchivableShard(
             directory,
@@ -81,7 +83,7 @@ class Replica:
                 self.url,
                 ArchivePolicy(60),
                 asyncio.Semaphore(4),
-                watch=JournalWatch(lambda: FakeEnds(journal), sleep=self._wait_for_look),
+                watch=self.watch,
             ),
             open_shard=self._open,
             close_shard=self._close,
@@ -144,6 +146,7 @@ class Replica:
 
     async def close(self) -> None:
         await self.archive.close()
+        assert not self.watch._ending  # no task outlives the node
         if self.fed is not None:
             await self._close()
 
@@ -328,6 +331,25 @@ async def test_an_entry_during_the_copy_keeps_the_shard(
     assert not await a.archive.archive()
     assert read_stub(a.directory) is None
     assert a.archive.gate.last_call > since  # an entry is a use of the shard
+
+
+async def test_an_entry_after_the_gate_has_closed_is_a_use_of_the_shard_and_no_failure(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = await start("a"), await start("b")
+    live, close = a.live, a.archive._close_shard
+
+    async def write_first() -> None:
+        assert a.is_archived
+        await live.wait_for_write(await b.write("new"), LATER)
+        await close()
+
+    await happens(lambda: a.fed is not None and a.fed.is_current)
+    monkeypatch.setattr(a.archive, "_close_shard", write_first)
+    with structlog.testing.capture_logs() as logged:
+        assert not await a.archive.archive()
+    assert [each["log_level"] for each in logged] == ["info"]
+    assert await a.has(b.live.sequence)
 
 
 async def test_replies_ask_the_journal_while_the_files_are_removed(
