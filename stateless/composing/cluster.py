@@ -92,8 +92,10 @@ def open_cluster(
     max_silence = _MAX_SILENT_POLLS * settings.poll_every
     snapshot = ClusterSnapshot(builder, nodes, max_silence, lambda: words.name)
     words = ServedWords(snapshot.word_sources, partial(asyncio.sleep, _COUNT_EVERY))
-    part = FrontPart(
-        partial(builder.wait_until_serving, source.form_timeout),
-        {"content nodes": nodes.run, "counts of words": words.run},
-    )
+
+    async def prepare() -> None:
+        await builder.wait_until_serving(source.form_timeout)
+        await words.refresh()  # else the first questions would get other scores
+
+    part = FrontPart(prepare, {"content nodes": nodes.run, "counts of words": words.run})
     return OpenCluster(nodes=nodes, builder=builder, snapshot=snapshot, words=words, part=part)

@@ -146,9 +146,7 @@ class NamedIndexes:
         return OpenedIndex(
             parts=parts,
             tasks=cluster.part.tasks,
-            wait_until_serving=partial(
-                cluster.builder.wait_until_serving, front.settings.form_timeout
-            ),
+            wait_until_serving=cluster.part.prepare,
             close=stack.aclose,
             rename=partial(self._labelled.rename, front.registry),
         )

@@ -29,7 +29,7 @@ class OpenedIndex:
     parts: FrontIndex
     tasks: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
     """Tasks that run while the index is open, by name."""
-    wait_until_serving: Callable[[], Coroutine[Any, Any, None]]
+    wait_until_serving: Callable[[], Awaitable[None]]
     """Waits until shards of the index have been found."""
     close: Callable[[], Awaitable[None]]
     rename: Callable[[str], None] = lambda _: None
@@ -41,7 +41,7 @@ class _RunningIndex:
 
     def __init__(self, name: str, opened: OpenedIndex, group: asyncio.TaskGroup) -> None:
         self._name, self._opened = name, opened
-        self.forming = asyncio.create_task(opened.wait_until_serving())
+        self.forming = asyncio.ensure_future(opened.wait_until_serving())
         self._tasks = [
             group.create_task(_until_cancelled(name, task, run))
             for task, run in opened.tasks.items()

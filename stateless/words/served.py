@@ -43,12 +43,14 @@ class ServedWords:
     async def run(self) -> None:
         """Refreshes the counts periodically; never returns."""
         while True:
-            if self._statistics is not None:
-                await self._refresh(self._statistics)
+            await self.refresh()
             await self._pause()
 
-    async def _refresh(self, statistics: WordStatistics) -> None:
+    async def refresh(self) -> None:
+        """Fetches the counts that changed. Logs errors: the last counts stay."""
+        if self._statistics is None:
+            return
         try:
-            await statistics.refresh()
+            await self._statistics.refresh()
         except Exception:  # noqa: BLE001 (counting must continue)
             _log.exception("counting words failed unexpectedly")

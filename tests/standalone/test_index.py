@@ -38,6 +38,7 @@ from winnow.errors import (
 )
 from winnow.index_directory import shard_directories
 from winnow.packaged import default_bundle
+from winnow.stateless.composing import cluster
 
 pytestmark = pytest.mark.bundle
 ASKED = "Who won the Zorblax Prize in 2031?"
@@ -103,6 +104,20 @@ def test_what_is_put_is_found_also_after_a_merge_and_when_it_is_opened_again(
         assert "Marta Quendelheim" not in [
             each.text for each in index.ask(ASKED, timeout=LONG).answers
         ]
+
+
+def test_words_of_earlier_writes_count_for_the_first_question(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its scores would differ from those of later questions."""
+    monkeypatch.setattr(cluster, "_COUNT_EVERY", LONG)
+    with Index.open(directory, writable=True) as index:
+        index.put(WON)
+        before_counting = index.search(ASKED, timeout=LONG)
+    with Index.open(directory) as index:
+        counted = index.search(ASKED, timeout=LONG)
+    assert counted.passages[0].passage.id == before_counting.passages[0].passage.id == "zorblax"
+    assert counted.passages[0].words < before_counting.passages[0].words
 
 
 def test_an_index_that_begins_empty_answers_from_what_is_put(
