@@ -14,6 +14,10 @@ LEAVING = "NODE_LEAVING"
 """Fault reason of `LeavingError`."""
 RESTORING = "RESTORING_SHARD"
 """Fault reason of `RestoringError`."""
+RESTORE_FAILED = "RESTORE_FAILED"
+"""Fault reason of `RestoreFailedError`."""
+ARCHIVE_UNREACHABLE = "ARCHIVE_UNREACHABLE"
+"""Fault reason of `ArchiveUnreachableError`."""
 WRITES_HELD = "WRITES_HELD"
 """Fault reason of `WritesHeldError`."""
 INDEX_IS_COPY = "INDEX_IS_COPY"
@@ -147,8 +151,23 @@ class LeavingError(UnavailableError):
 class RestoringError(UnavailableError):
     """The shard is archived, and is being restored. A retry helps once that is done."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, [Fault(RESTORING)])
+    def __init__(self, message: str, faults: Sequence[Fault] = ()) -> None:
+        super().__init__(message, [Fault(RESTORING), *faults])
+
+
+class RestoreFailedError(UnavailableError):
+    """The shard is archived, and could not be restored. A later call tries again."""
+
+    reason = RESTORE_FAILED
+
+    def __init__(self, message: str, faults: Sequence[Fault] = ()) -> None:
+        super().__init__(message, [Fault(self.reason), *faults])
+
+
+class ArchiveUnreachableError(RestoreFailedError):
+    """The archive that has the shard cannot be reached. A later call tries again."""
+
+    reason = ARCHIVE_UNREACHABLE
 
 
 class WritesHeldError(UnavailableError):

@@ -42,12 +42,20 @@ from winnow.content_node.snapshots.stored_snapshots import (
 )
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.shard import shard_name
-from winnow.errors import ArtefactError, NotFoundError, UnavailableError
+from winnow.errors import (
+    ArchiveUnreachableError,
+    ArtefactError,
+    NotFoundError,
+    UnavailableError,
+    WinnowError,
+)
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
 from winnow.files.opened import verify
 from winnow.quoting import shown
 from winnow.reading.states_kind import KINDS
+from winnow.storage import open_storage
+from winnow.storage.local import LocalStorage
 from winnow.storage.pull import CopyProgress, pull_files
 
 _PULLED = "restored.partial"
@@ -159,7 +167,8 @@ def restore_shard(directory: Path, archive: str, progress: CopyProgress) -> Arch
         ArtefactError: the archive lacks a file or has a damaged one, or another process has opened
             the shard.
         NotFoundError: the archive has no copy of the shard.
-        UnavailableError: the archive cannot be reached, or the files cannot be written.
+        ArchiveUnreachableError: the archive cannot be reached.
+        UnavailableError: the files cannot be written.
 
     """
     with _local_errors(directory):
@@ -170,8 +179,9 @@ def restore_shard(directory: Path, archive: str, progress: CopyProgress) -> Arch
         stub, lock = held
         try:
             remove_files(directory, keep=(_PULLED,))
-            found = _find_archived(directory, stub, archive)
-            _pull(found, directory / _PULLED, progress)
+            with _archive_errors():
+                found = _find_archived(directory, stub, archive)
+                _pull(found, directory / _PULLED, progress)
             reach("restore.pulled")
             _move_into_place(directory)
             reach("restore.moved")
@@ -328,15 +338,27 @@ def _verify_stored(found: FoundSnapshot, directory: Path, check: Callable[[], No
 
 
 def _find_archived(directory: Path, stub: ArchiveStub, archive: str) -> FoundSnapshot:
-    """Finds the copy of an archived shard. Raises NotFoundError if the archive lacks it."""
+    """Finds the copy of an archived shard.
+
+    Raises NotFoundError if the archive lacks it. Raises ArchiveUnreachableError if the directory of
+    the archive is missing: its disk may not be mounted.
+    """
     try:
         return find_snapshot(stub.snapshot_url(archive), stub.snapshot)
     except NotFoundError as error:
-        raise NotFoundError(
+        is_missing = _is_missing(archive or stub.url)
+        kind: type[WinnowError] = ArchiveUnreachableError if is_missing else NotFoundError
+        raise kind(
             f"{directory} was archived at {stub.url}, but {shown(archive or stub.url)} has no copy "
             "of it: mount that archive again, correct --archive-url, or take the archive from a "
             f"backup; {error}"
         ) from error
+
+
+def _is_missing(archive: str) -> bool:
+    """Whether the archive is a local directory that does not exist."""
+    storage = open_storage(archive, "archived shards")
+    return isinstance(storage, LocalStorage) and not Path(storage.name).exists()
 
 
 def _pull(found: FoundSnapshot, target: Path, progress: CopyProgress) -> None:
@@ -380,6 +402,17 @@ class _CheckedProgress:
 
     def advance(self, steps: int) -> None:
         self._check()
+
+
+@contextmanager
+def _archive_errors() -> Iterator[None]:
+    """Converts the error of a store to an ArchiveUnreachableError."""
+    try:
+        yield
+    except ArchiveUnreachableError:
+        raise
+    except UnavailableError as error:
+        raise ArchiveUnreachableError(str(error)) from error
 
 
 @contextmanager

@@ -13,7 +13,13 @@ import structlog
 
 from winnow.content_node.archiving.policy import RESTORE_PAUSE
 from winnow.deadline import Clock, Deadline
-from winnow.errors import RestoringError, UnavailableError, WinnowError
+from winnow.errors import (
+    ArchiveUnreachableError,
+    RestoreFailedError,
+    RestoringError,
+    UnavailableError,
+    WinnowError,
+)
 
 _log = structlog.get_logger("content_node")
 Opened = TypeVar("Opened")
@@ -54,7 +60,7 @@ class ShardGate(Generic[Opened]):
     def touch(self) -> Opened:
         """Returns the shard to a call that does not wait. Begins to restore a closed shard.
 
-        Raises RestoringError if it is closed, and UnavailableError if a restore has just failed.
+        Raises RestoringError if it is closed, and RestoreFailedError if a restore has just failed.
         """
         self._last_call = self._clock()
         if self._opened is None:
@@ -83,7 +89,9 @@ class ShardGate(Generic[Opened]):
         """Yields the opened shard to a call. If the gate is closed, restores the shard first.
 
         Raises RestoringError if that takes until the deadline. The restore goes on, and is not
-        ended by callers that leave. Raises UnavailableError if the restore failed.
+        ended by callers that leave. Raises RestoreFailedError if the restore failed, or takes until
+        the deadline after another one failed. If the archive cannot be reached, this is an
+        ArchiveUnreachableError.
         """
         self._calls += 1
         try:
@@ -95,8 +103,8 @@ class ShardGate(Generic[Opened]):
     def begin_restore(self, pause: float = RESTORE_PAUSE) -> "asyncio.Task[Opened] | None":
         """Begins to restore a closed shard, unless that is running; returns None if it is open.
 
-        Raises UnavailableError if a restore has failed in the last `pause` seconds, or after
-        `close`.
+        Raises RestoreFailedError if a restore has failed in the last `pause` seconds, and
+        UnavailableError after `close`.
         """
         if self._opened is not None:
             return None
@@ -124,6 +132,8 @@ class ShardGate(Generic[Opened]):
         seconds = max(deadline.before_reply().left(), 0.0)
         await asyncio.wait([restoring], timeout=seconds)
         if not restoring.done():
+            if self._failed is not None:  # a store that hangs fails only after minutes
+                raise _unavailable(self._failed[1])
             raise RestoringError(RESTORING).with_public(RESTORING)
         if restoring.cancelled():
             raise UnavailableError(_ENDED)
@@ -147,8 +157,12 @@ class ShardGate(Generic[Opened]):
                 _log.error("restoring a shard failed unexpectedly", exc_info=error)
 
 
-def _unavailable(error: BaseException) -> UnavailableError:
+def _unavailable(error: BaseException) -> RestoreFailedError:
     """Returns the error of calls to a shard whose restore failed; callers may try again."""
     known = isinstance(error, WinnowError)
-    failed = UnavailableError(f"the shard cannot be restored: {error if known else repr(error)}")
-    return failed.with_public("the shard cannot be restored from its archive now: try again")
+    message = f"the shard cannot be restored: {error if known else repr(error)}"
+    if isinstance(error, ArchiveUnreachableError):
+        public = "the archive of the shard cannot be reached now: try again"
+        return ArchiveUnreachableError(message).with_public(public)
+    public = "the shard cannot be restored from its archive now: try again"
+    return RestoreFailedError(message).with_public(public)

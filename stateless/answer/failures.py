@@ -1,17 +1,19 @@
 """Failures of shards, and the errors of callers who get no answer because of them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
 from winnow.domain.coverage import ShardStatus
 from winnow.errors import (
+    ArchiveUnreachableError,
     DeadlineExceededError,
     Fault,
     NotLoadedError,
     NotServedError,
     OverloadedError,
+    RestoreFailedError,
     RestoringError,
     UnavailableError,
     WinnowError,
@@ -32,7 +34,12 @@ _REASON_OF = {
     ShardStatus.NOT_LOADED: "its nodes could not load it",
 }
 """The reason of a failed shard that callers get, by status."""
-_RESTORING = "it is being restored from its archive"
+_ARCHIVED: tuple[tuple[type[UnavailableError], str], ...] = (
+    (RestoringError, "it is being restored from its archive"),
+    (ArchiveUnreachableError, "its archive cannot be reached now"),
+    (RestoreFailedError, "it cannot be restored from its archive now"),
+)
+"""The reasons of shards that are archived, by error; the first match counts."""
 _STATUSES = (
     (DeadlineExceededError, ShardStatus.TIMEOUT),
     (NotLoadedError, ShardStatus.NOT_LOADED),
@@ -53,6 +60,8 @@ class Failure:
     """Seconds after which an overloaded shard may be called again; 0 if the shard did not say."""
     detail: str = ""
     """Details for the log and for administrators; may be empty."""
+    kind: type[UnavailableError] = field(default=UnavailableError, kw_only=True)
+    """The kind of the error of a caller who gets no answer because of this failure alone."""
 
     @property
     def reason_with_detail(self) -> str:
@@ -70,9 +79,13 @@ class Failure:
         status = status_of(error)
         # the reason why a node does not serve a call says what to update
         reason = error.public if isinstance(error, NotServedError) else ""
-        if isinstance(error, RestoringError):
-            reason = _RESTORING
-        return cls(status, reason or _REASON_OF[status], retry_after, str(error))
+        kind = UnavailableError
+        for archived, text in _ARCHIVED:
+            if isinstance(error, archived):
+                kind, reason = archived, text
+                break
+        reason = reason or _REASON_OF[status]
+        return cls(status, reason, retry_after, str(error), kind=kind)
 
 
 LATE = Failure(ShardStatus.TIMEOUT, _REASON_OF[ShardStatus.TIMEOUT])
@@ -93,7 +106,8 @@ def error_of(failures: Mapping[int, Failure], summary: str) -> WinnowError:
     """Returns the error of a caller who gets no answer because of these failures.
 
     It is a DeadlineExceededError if every failed shard was late, and an OverloadedError with the
-    longest `retry_after` if every one was late or overloaded. Otherwise it is an UnavailableError.
+    longest `retry_after` if every one was late or overloaded. Otherwise it is an UnavailableError:
+    a RestoringError or a RestoreFailedError if all shards are archived and fail for this reason.
     """
     full = f"{summary}: {_list_failures(failures, lambda failure: failure.reason_with_detail)}"
     public = f"{summary}: {_list_failures(failures, lambda failure: failure.reason)}"
@@ -121,13 +135,16 @@ def _error_with_faults(failures: Mapping[int, Failure], message: str) -> WinnowE
     some = sorted(failures.items())[:_MAX_NAMED_SHARDS]
     faults = [Fault(f"{_FAULT_PREFIX}{f.status.name}", {"shard": str(shard)}) for shard, f in some]
     # shards that were given up early, as the question allows, do not decide the error
-    statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
+    counted = [each for each in failures.values() if each.status is not ShardStatus.ADAPTIVE]
+    statuses = {failure.status for failure in counted}
     if statuses <= {ShardStatus.TIMEOUT}:
         return DeadlineExceededError(message, faults)
     if statuses <= {ShardStatus.TIMEOUT, ShardStatus.OVERLOADED}:  # late nodes are busy, too
         wait = max(failure.retry_after for failure in failures.values())
         return OverloadedError(message, wait, faults)
-    return UnavailableError(message, faults)
+    kinds = {failure.kind for failure in counted}
+    kind = kinds.pop() if len(kinds) == 1 else UnavailableError
+    return kind(message, faults)
 
 
 def _truncate_reason(reason: str) -> str:

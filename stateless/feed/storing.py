@@ -13,12 +13,15 @@ from winnow.deadline import Deadline, Sleep
 from winnow.domain.tenant import id_of_whole_tenant
 from winnow.domain.write import Outcome, Position, Write, WriteAttempt, Written
 from winnow.errors import (
+    ArchiveUnreachableError,
     DeadlineExceededError,
     IndexIsCopyError,
     NotLoadedError,
     NotWritableError,
     OverloadedError,
     QuotaExceededError,
+    RestoreFailedError,
+    RestoringError,
     UnavailableError,
     WinnowError,
     WritesHeldError,
@@ -34,12 +37,19 @@ _ERROR_ORDER = (
     NotWritableError,
     OverloadedError,
     IndexIsCopyError,
+    ArchiveUnreachableError,
+    RestoreFailedError,
+    RestoringError,
     UnavailableError,
     DeadlineExceededError,
 )
 """If several shards fail, the error of the first kind in this order is raised."""
-_REFUSED = (NotLoadedError, IndexIsCopyError, WritesHeldError)
+_REFUSED = (NotLoadedError, IndexIsCopyError, WritesHeldError, RestoreFailedError)
 """Kinds of UnavailableError by which a node has refused the writes."""
+_MAX_RESTORES = 6
+"""Attempts after which a failed restore of a shard is reported, so that the caller learns the
+reason and may wait. They take two seconds, and outlast a short fault of the archive.
+"""
 _MAX_ATTEMPTS = 256
 """Attempts of a call that have different numbers. All later ones have the same number."""
 StoredWrite = tuple[Outcome, Position]
@@ -231,6 +241,8 @@ def _retry_wait(error: WinnowError, attempt: int, deadline: Deadline) -> float |
     if isinstance(error, OverloadedError):
         return retry_delay(attempt, deadline.left(), error.retry_after)
     if isinstance(error, NotLoadedError | IndexIsCopyError):
+        return None
+    if isinstance(error, RestoreFailedError) and attempt >= _MAX_RESTORES:
         return None
     if isinstance(error, UnavailableError):
         return retry_delay(attempt, deadline.left())

@@ -8,6 +8,7 @@ from winnow import caller
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.write import Position
 from winnow.errors import (
+    ArchiveUnreachableError,
     DeadlineExceededError,
     IdentityError,
     IndexIsCopyError,
@@ -17,6 +18,8 @@ from winnow.errors import (
     OverloadedError,
     PermissionDeniedError,
     QuotaExceededError,
+    RestoreFailedError,
+    RestoringError,
     UnauthenticatedError,
     UnavailableError,
     WinnowError,
@@ -39,11 +42,18 @@ _OWN_ERRORS = (
 """Errors that depend only on the request, its key and what its tenant has stored."""
 _MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
     (DeadlineExceededError, "the deadline passed before the request was done"),
+    (RestoringError, "the passages are being restored from an archive: try again"),
+    (ArchiveUnreachableError, "the archive of the passages cannot be reached now: try again"),
+    (RestoreFailedError, "the passages cannot be restored from their archive now: try again"),
     (UnavailableError, "the index is not available now: try again"),
     (NotWritableError, "the index takes no writes"),
     (IdentityError, "the index is not set up correctly"),
 )
-"""Messages for tenants. Others could tell how much other tenants ask or write."""
+"""Messages for tenants; the first match counts.
+
+Others could tell how much other tenants ask or write. That a shard is archived, a tenant can tell
+from the time of its first answer, too.
+"""
 
 
 class TenantScope:

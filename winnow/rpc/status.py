@@ -16,13 +16,16 @@ from grpc_status import rpc_status
 
 from winnow.caller import message_of, violations_of
 from winnow.errors import (
+    ARCHIVE_UNREACHABLE,
     INDEX_IS_COPY,
     LEAVING,
     NOT_LOADED,
     NOT_WRITABLE,
+    RESTORE_FAILED,
     RESTORING,
     TENANT_QUOTA,
     WRITES_HELD,
+    ArchiveUnreachableError,
     DeadlineExceededError,
     GenerationGoneError,
     IdentityError,
@@ -35,6 +38,7 @@ from winnow.errors import (
     OverloadedError,
     PermissionDeniedError,
     QuotaExceededError,
+    RestoreFailedError,
     RestoringError,
     UnauthenticatedError,
     UnavailableError,
@@ -66,6 +70,17 @@ _ERROR_BY_CODE: dict[StatusCode, type[WinnowError]] = {
 }
 """Errors by status, for statuses that stand for one error only."""
 
+_KIND_BY_REASON: dict[str, type[UnavailableError]] = {
+    NOT_LOADED: NotLoadedError,
+    INDEX_IS_COPY: IndexIsCopyError,
+    RESTORING: RestoringError,
+    ARCHIVE_UNREACHABLE: ArchiveUnreachableError,
+    RESTORE_FAILED: RestoreFailedError,
+    WRITES_HELD: WritesHeldError,
+    LEAVING: LeavingError,
+}
+"""Errors of the status UNAVAILABLE, by the reason of their fault; the first match counts."""
+
 _CODE_BY_NUMBER: dict[int, StatusCode] = {code.value[0]: code for code in StatusCode}
 _PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
     (NotLoadedError, "a node could not load its data"),
@@ -73,6 +88,8 @@ _PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
     (WritesHeldError, "writes wait while an alias of the index is switched: try again"),
     (IndexIsCopyError, "the index is a copy of another one, which takes the writes"),
     (RestoringError, "passages are being restored from an archive: try again"),
+    (ArchiveUnreachableError, "the archive of the passages cannot be reached now: try again"),
+    (RestoreFailedError, "passages cannot be restored from their archive now: try again"),
     (UnavailableError, "a node could not be reached, or is not ready: try again"),
     (OverloadedError, "a node is overloaded: try again"),
     (QuotaExceededError, "the tenant has stored as much as its quota allows"),
@@ -142,15 +159,8 @@ def _exhausted(message: str, trailing: Trailing) -> WinnowError:
 
 
 def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
-    if NOT_LOADED in reasons:
-        return NotLoadedError
-    if INDEX_IS_COPY in reasons:
-        return IndexIsCopyError
-    if RESTORING in reasons:
-        return RestoringError
-    if WRITES_HELD in reasons:
-        return WritesHeldError
-    return LeavingError if LEAVING in reasons else UnavailableError
+    kinds = (kind for reason, kind in _KIND_BY_REASON.items() if reason in reasons)
+    return next(kinds, UnavailableError)
 
 
 def error_of_node(error: grpc.aio.AioRpcError, node: str) -> WinnowError:

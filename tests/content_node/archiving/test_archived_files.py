@@ -45,11 +45,11 @@ from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
 from winnow.domain.tenant import stored_id
 from winnow.errors import (
+    ArchiveUnreachableError,
     ArtefactError,
     NotFoundError,
     RestoringError,
     UnavailableError,
-    WinnowError,
 )
 from winnow.storage.pull import NoProgress
 
@@ -300,10 +300,12 @@ async def test_a_shard_stays_while_the_archive_is_unreachable_and_a_restore_is_t
     assert shard.gate.opened is not None
     archive.unlink()
     assert await shard.archive()
-    archive.rename(tmp_path / "moved")
-    with pytest.raises(WinnowError):
-        restore_shard(archiving.directory, "", NoProgress())
     await shard.close()
+    archive.rename(tmp_path / "moved")
+    with pytest.raises(ArchiveUnreachableError, match="mount that archive again"):
+        restore_shard(archiving.directory, "", NoProgress())
+    with pytest.raises(ArchiveUnreachableError, match="s4"):
+        restore_shard(archiving.directory, "s4://bucket/archive", NoProgress())
     archiving.url = str(tmp_path / "moved")  # the setting counts, not the stub
     await archiving.check()
 
@@ -442,6 +444,7 @@ async def test_a_restore_from_another_archive_names_both_and_loses_nothing(
 ) -> None:
     await (await archiving.archive()).close()
     elsewhere = str(tmp_path / "elsewhere")
+    Path(elsewhere).mkdir()
     with pytest.raises(NotFoundError) as refused:
         restore_shard(archiving.directory, elsewhere, NoProgress())
     assert f"was archived at {archiving.url}, but {elsewhere} has no copy" in str(refused.value)

@@ -17,7 +17,12 @@ from winnow.content_node.archiving.gate import ShardGate
 from winnow.content_node.archiving.policy import ArchivePolicy, ShardUse
 from winnow.content_node.settings import NodeSettings
 from winnow.deadline import Deadline
-from winnow.errors import ArtefactError, RestoringError, UnavailableError
+from winnow.errors import (
+    ArchiveUnreachableError,
+    ArtefactError,
+    RestoringError,
+    UnavailableError,
+)
 
 
 class Restores:
@@ -157,6 +162,21 @@ def test_a_shard_is_archived_after_a_time_without_calls() -> None:
     assert not policy.is_due(replace(unused, deletes_tenant=True))
     assert not policy.is_due(replace(unused, since_failure=59))
     assert policy.is_due(replace(unused, since_failure=60))
+
+
+@in_virtual_time
+async def test_an_unreachable_archive_is_told_also_while_its_store_hangs() -> None:
+    """The place of the archive is for the log of the node, and not for callers."""
+    restores = Restores()
+    restores.error = ArchiveUnreachableError("cannot use s3://secret")
+    gate = gate_of(restores)
+    with pytest.raises(RestoringError):
+        await call(gate, 1)
+    await asyncio.sleep(5)
+    with pytest.raises(ArchiveUnreachableError) as refused:  # and not that it is being restored
+        await call(gate, 1)
+    assert restores.begun == 2
+    assert refused.value.public == "the archive of the shard cannot be reached now: try again"
 
 
 @pytest.mark.parametrize(

@@ -12,18 +12,21 @@ from winnow.deadline import Deadline
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import WaitPolicy
 from winnow.errors import (
+    ArchiveUnreachableError,
     DeadlineExceededError,
     IdentityError,
     NotLoadedError,
     OverloadedError,
+    RestoreFailedError,
     RestoringError,
     UnavailableError,
     WinnowError,
 )
-from winnow.rpc.status import rich_status
+from winnow.rpc.status import error_of_bytes, error_to_bytes, rich_status
 from winnow.stateless.answer.failures import Failure, error_of
 from winnow.stateless.answer.scatter import ScatterResult, scatter
 from winnow.stateless.policy.waiting import AdaptiveTimeout
+from winnow.stateless.tenants.tenancy import NO_TENANT, TenantScope
 
 
 def waits(seconds: float, shards: int = 2, **settings: float) -> AdaptiveTimeout:
@@ -74,6 +77,31 @@ async def test_a_shard_that_is_being_restored_is_told_with_a_fixed_reason() -> N
     failure = gathered.failures[1]
     assert failure.status is ShardStatus.UNAVAILABLE
     assert failure.reason == "it is being restored from its archive"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (RestoringError, "the passages are being restored from an archive: try again"),
+        (ArchiveUnreachableError, "the archive of the passages cannot be reached now: try again"),
+        (RestoreFailedError, "the passages cannot be restored from their archive now: try again"),
+    ],
+)
+async def test_a_tenant_learns_what_its_archived_shard_lacks_and_not_where(
+    error: type[UnavailableError], message: str
+) -> None:
+    """The error goes from the node to the front, and to a caller who may see no details."""
+    of_node = error("cannot use s3://secret").with_public("the archive is away")
+    received = error_of_bytes(error_to_bytes(of_node), "node-0:9000")
+    gathered = await scatter({0: fails(received)}, waits(5, shards=1))
+    with pytest.raises(error) as told, TenantScope("acme", "key").errors():
+        raise error_of(gathered.failures, "no shard answered")
+    status = rich_status(told.value)
+    assert (status.code.name, status.details) == ("UNAVAILABLE", message)
+    with pytest.raises(error) as told, NO_TENANT.errors():
+        raise error_of(gathered.failures, "no shard answered")
+    assert "archive" in rich_status(told.value).details
+    assert "secret" not in str(told.value)
 
 
 async def test_a_bug_tells_no_details_to_users() -> None:

@@ -22,6 +22,7 @@ from winnow.convert.feed import passages_of_message
 from winnow.deadline import Deadline
 from winnow.domain.write import Deletion, FedPassage, Outcome, Position, WriteResult
 from winnow.errors import (
+    ArchiveUnreachableError,
     DeadlineExceededError,
     IdentityError,
     InvalidRequestError,
@@ -286,6 +287,18 @@ async def test_a_failure_is_reported_once_no_attempt_can_arrive_any_more(front: 
         await put(front, fed(ZERO[0]), seconds=5)
     reported = front.clock()
     assert max(each.at for each in front.shards[0].deadlines) <= reported < began + 5
+
+
+async def test_a_caller_soon_learns_that_an_archive_cannot_be_reached(front: FedFront) -> None:
+    """A command tells this to its user, and tries again. A short fault is no error."""
+    shard = front.shards[0]
+    shard.fails, shard.failures_left = ArchiveUnreachableError("the archive is away"), 5
+    await put(front, fed(ZERO[0]))
+    shard.failures_left, began = 1_000, front.clock()
+    with pytest.raises(ArchiveUnreachableError, match="1 of 1 write may not be stored: shard 0"):
+        await put(front, fed(ZERO[1]), seconds=60)
+    assert front.clock() < began + 5
+    assert not front.passages.keys() - {ZERO[0]}
 
 
 async def test_a_shard_that_is_full_is_given_the_time_it_asks_for(front: FedFront) -> None:
