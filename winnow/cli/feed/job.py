@@ -11,8 +11,9 @@ from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.resuming import FeedOptions, FeedSource, ResumeFile
 from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedTotals, FeedWriter, Sender
 from winnow.cli.feed.source import STDIN, read_rows
+from winnow.cli.retrying import RetryMessages
 from winnow.domain.quota import StorageUse
-from winnow.errors import ArtefactError, WinnowError
+from winnow.errors import ArtefactError
 from winnow.inference.fair_threads import FairThreads
 from winnow.passages.progress import RowProgress
 from winnow.passages.rows import BadRow, Row
@@ -22,8 +23,6 @@ _SAVE_INTERVAL = 1.0
 """Seconds between two writes of the resume file."""
 _NEAR_SHARE = 0.9
 """Share of a quota from which a message says how much of it is used."""
-_RETRY_MESSAGE_INTERVAL = 10.0
-"""Minimum seconds between two messages about retries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +60,11 @@ class FeedPlan:
 class FeedProgress(RowProgress):
     """A context manager that shows the progress of a feed."""
 
-    _printed_at = float("-inf")
     _warned = False
 
-    def show_retry(self, error: WinnowError) -> None:
-        """Prints why a request is retried, at most every ten seconds."""
-        if time.monotonic() - self._printed_at >= _RETRY_MESSAGE_INTERVAL:
-            self._printed_at = time.monotonic()
-            self.say(f"trying again: {error}")
+    def __init__(self) -> None:
+        super().__init__()
+        self.show_retry = RetryMessages(self.say).show
 
     def show_use(self, use: StorageUse) -> None:
         """Prints once that a tenant has used most of its quota."""

@@ -4,7 +4,6 @@ This module knows requests and retries. It does not know where batches come from
 """
 
 import asyncio
-import random
 import re
 import time
 from collections import Counter
@@ -15,25 +14,13 @@ from typing import Protocol, TypeVar
 
 from winnow.cli.feed.batches import FeedBatch, next_passage_id, split_passage_id
 from winnow.cli.feed.in_flight import Claim, Ledger
+from winnow.cli.retrying import with_retries
 from winnow.client import Outcome, WriteResult
 from winnow.deadline import Clock
-from winnow.errors import (
-    DeadlineExceededError,
-    InvalidRequestError,
-    NotLoadedError,
-    NotServedError,
-    OverloadedError,
-    UnavailableError,
-    Violation,
-    WinnowError,
-)
+from winnow.errors import InvalidRequestError, Violation, WinnowError
 from winnow.passages.rows import BadRow
 
 _FIELD = re.compile(r"(?:passages|deletions)\[(\d+)\](?:\.(.+))?")
-_TRANSIENT = (OverloadedError, UnavailableError, DeadlineExceededError)
-"""Errors that a retry may resolve."""
-_PERMANENT = (NotServedError, NotLoadedError)
-"""Subclasses of `_TRANSIENT` errors that no retry resolves."""
 _LOOKAHEAD = 8
 """Passages of a document that one request deletes.
 
@@ -46,23 +33,7 @@ MAX_IDS = 1_000
 """Maximum number of ids in a request."""
 MAX_DOCUMENTS = MAX_IDS // DOCUMENT_LOOKAHEAD
 """Maximum number of documents that one request deletes."""
-_FIRST_PAUSE, _MAX_PAUSE = 0.1, 5.0
-"""Seconds between two attempts."""
-_DOUBLINGS = 6
 Reply = TypeVar("Reply")
-
-
-def backoff(attempt: int, chance: float, retry_after: float = 0.0) -> float:
-    """Seconds to wait before the next attempt.
-
-    Args:
-        attempt: the number of failed attempts, from 1.
-        chance: random number, 0 to 1, that spreads the retries of several requests.
-        retry_after: seconds that the server demands.
-
-    """
-    pause = min(_FIRST_PAUSE * (1 << min(attempt, _DOUBLINGS)), _MAX_PAUSE)
-    return retry_after + pause * (0.5 + chance / 2)
 
 
 class FeedWriter(Protocol):
@@ -162,21 +133,18 @@ class Sender:
 
     async def with_retries(self, request: Callable[[], Awaitable[Reply]]) -> Reply:
         """Sends a request until it succeeds, or has failed for longer than `patience`."""
-        began, attempt = self._clock(), 0
-        while True:
-            try:
-                return await request()
-            except _TRANSIENT as error:
-                if isinstance(error, _PERMANENT):
-                    raise
-                attempt += 1
-                retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
-                pause = backoff(attempt, random.random(), retry_after)
-                if self._clock() + pause - began > self._patience:
-                    raise
-                self._on_retry(error)
+
+        def count(error: WinnowError) -> None:
+            self._on_retry(error)
             self.totals.retries += 1
-            await self._sleep(pause)
+
+        return await with_retries(
+            request,
+            patience=self._patience,
+            on_retry=count,
+            sleep=self._sleep,
+            clock=self._clock,
+        )
 
     def _may_send(self, claim: Claim, concurrency: int) -> bool:
         conflict = any(claim.conflicts_with(each) for each in self._in_flight.values())

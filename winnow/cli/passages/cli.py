@@ -13,6 +13,7 @@ from winnow.cli.options import FrontAddress, IndexDirectory, NamedIndex, NamedTe
 from winnow.cli.output import AsJson, console, print_json, printable, table
 from winnow.cli.passages.exporting import STANDARD_OUTPUT, export, opened_for_writing, pause
 from winnow.cli.passages.place import run_at
+from winnow.cli.retrying import RetryMessages
 from winnow.client import Credentials, Passage, StoredDocument
 from winnow.client.aio import AsyncClientApi
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
@@ -213,7 +214,8 @@ def export_(
 
     async def work(api: AsyncClientApi) -> int:
         with opened_for_writing(file) as opened:
-            return await export(api, opened, where or None, timeout, pause)
+            on_retry = RetryMessages().show
+            return await export(api, opened, where or None, timeout, pause, on_retry=on_retry)
 
     count = run_at(address, index, credentials, work, on=on, tenant=tenant)
     typer.echo(f"{were(count, 'passage')} exported", err=True)

@@ -37,16 +37,18 @@ async def export(
     sleep: Sleep,
     *,
     tenant: str = "",
+    on_retry: Callable[[WinnowError], None] = lambda _: None,
 ) -> int:
     """Writes all matching passages to a file, one JSON object a line; returns their number.
 
     Each object gets the field `tenant`, unless it is empty.
 
     A page that fails is requested again, so a busy or restarted node does not end the export.
+    `on_retry` is called with the error before that.
     """
     token, count = "", 0
     while True:
-        page = await _page(api, token, where, timeout, sleep)
+        page = await _page(api, token, where, timeout, sleep, on_retry)
         file.writelines(line_of(each, tenant) for each in page.passages)
         count += len(page.passages)
         token = page.next_page_token
@@ -56,7 +58,12 @@ async def export(
 
 
 async def _page(
-    api: AsyncClientApi, token: str, where: str | None, timeout: float, sleep: Sleep
+    api: AsyncClientApi,
+    token: str,
+    where: str | None,
+    timeout: float,
+    sleep: Sleep,
+    on_retry: Callable[[WinnowError], None],
 ) -> PassageBatch:
     pause, tries = _FIRST_PAUSE, 1
     while True:
@@ -66,6 +73,7 @@ async def _page(
             if tries == _TRIES or isinstance(error, NotServedError):
                 raise
             wait = error.retry_after if isinstance(error, OverloadedError) else 0.0
+            on_retry(error)
         await sleep(max(pause, wait))  # a tenant with a low quota is told to wait for minutes
         pause, tries = min(2 * pause, _LONGEST_PAUSE), tries + 1
 

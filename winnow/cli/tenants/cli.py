@@ -11,9 +11,12 @@ from winnow.cli.options import FrontAddress, NamedIndex, Timeout
 from winnow.cli.output import AsJson, console, print_json, printable, table
 from winnow.cli.passages.exporting import STANDARD_OUTPUT, export, opened_for_writing, pause
 from winnow.cli.passages.place import run_at
-from winnow.client import Credentials, StoredTenant
+from winnow.cli.retrying import RetryMessages, with_retries
+from winnow.client import Credentials, DeletedTenant, StoredTenant
 from winnow.client.aio import AsyncClientApi
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
+from winnow.deadline import Deadline
+from winnow.errors import RestoreFailedError, RestoringError
 from winnow.quoting import many, were
 
 app = typer.Typer(no_args_is_help=True)
@@ -102,7 +105,8 @@ def export_(
 
     async def work(api: AsyncClientApi) -> int:
         with opened_for_writing(file) as opened:
-            return await export(api, opened, None, timeout, pause, tenant=tenant)
+            on_retry = RetryMessages().show
+            return await export(api, opened, None, timeout, pause, tenant=tenant, on_retry=on_retry)
 
     count = run_at(address, None, credentials, work, on=on, tenant=tenant)
     typer.echo(f"{were(count, 'passage')} exported", err=True)
@@ -125,7 +129,8 @@ def delete(
 
     When the command ends, no question finds them. The next merge of their shard removes them from
     its disk. Passages that are stored later stay, so remove the keys of the tenant first. Snapshots
-    and journals keep what they have. It is safe to repeat an interrupted deletion.
+    and journals keep what they have. It is safe to repeat an interrupted deletion. If an archived
+    shard cannot be restored now, the command tells why, and tries again until --timeout.
 
     The address is that of a front node's --feed-listen. With keys, the key needs the scopes feed
     and admin. With --json, an object is printed, with the keys passages and positions.
@@ -145,16 +150,23 @@ def delete(
             typer.echo(f"{many(count, 'passage')} would be deleted")
         return
     done = run_at(
-        address,
-        None,
-        credentials,
-        lambda api: api.delete_tenant(tenant, timeout=timeout),
-        on=on,
+        address, None, credentials, lambda api: _delete_in_time(api, tenant, timeout), on=on
     )
     if as_json:
         print_json(done)
     else:
         typer.echo(f"{were(done.passages, 'passage')} deleted")
+
+
+async def _delete_in_time(api: AsyncClientApi, tenant: str, timeout: float) -> DeletedTenant:
+    """Deletes a tenant. Tries for `timeout` seconds, if an archived shard cannot be restored."""
+    deadline = Deadline.after(timeout)
+    return await with_retries(
+        lambda: api.delete_tenant(tenant, timeout=deadline.left()),
+        patience=timeout,
+        on_retry=RetryMessages().show,
+        kinds=(RestoringError, RestoreFailedError),
+    )
 
 
 def _of_limit(limit: int | None) -> str:

@@ -12,8 +12,8 @@ from winnow.cli.feed.batches import BYTES_PER_CHARACTER, MAX_TEXT_BYTES, FeedBat
 from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.job import FeedProgress
 from winnow.cli.feed.resuming import FeedOptions, FeedSource, ResumeFile, beside
-from winnow.cli.feed.sending import backoff
 from winnow.cli.feed.source import read_rows
+from winnow.cli.retrying import backoff
 from winnow.client.feeding import put_call
 from winnow.domain.passage import Passage
 from winnow.domain.quota import StorageQuota, StorageUse, TenantUsage

@@ -19,6 +19,7 @@ class Pages:
         self.failures = list(failures)
         self.tokens: list[str] = []
         self.pauses: list[float] = []
+        self.told: list[WinnowError] = []
 
     async def list_page(self, token: str, **_: Any) -> PassageBatch:
         self.tokens.append(token)
@@ -34,17 +35,19 @@ class Pages:
 
     async def export(self) -> tuple[int, str]:
         file = io.StringIO()
-        count = await export(cast(AsyncClientApi, self), file, None, 1.0, self.sleep)
+        api = cast(AsyncClientApi, self)
+        count = await export(api, file, None, 1.0, self.sleep, on_retry=self.told.append)
         return count, file.getvalue()
 
 
 async def test_a_page_that_fails_is_requested_again_and_nothing_is_written_twice() -> None:
-    pages = Pages(OverloadedError("full", 100.0), UnavailableError("gone"))
+    failures = [OverloadedError("full", 100.0), UnavailableError("gone")]
+    pages = Pages(*failures)
     count, text = await pages.export()
     assert (count, text.count("\n")) == (3, 3)
     assert text.startswith('{"id": "p0", "title": "", "text": "é"}\n')
     assert pages.tokens == ["", "", "", "1", "2"]
-    assert pages.pauses == [100.0, 1.0]
+    assert (pages.pauses, pages.told) == ([100.0, 1.0], failures)
 
 
 @pytest.mark.parametrize(
