@@ -10,13 +10,11 @@ from winnow.bundle import Bundle
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
-from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.inference.encoder import open_question_encoder
 from winnow.text.tokenizer import Tokenizer
 
 DEPTH = RetrievalDepth(passages=3, candidates=10, by_words=10)
-SOON = Deadline.after(600)
 
 
 def built_index(

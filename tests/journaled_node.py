@@ -14,12 +14,10 @@ from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages
 from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.journal.outstanding import OutstandingPublishes
-from winnow.deadline import Deadline
 from winnow.journal.expiry import MAX_PUBLISH_SECONDS
 from winnow.journal.journal import Journal
 
 MESSAGES = JournalMessages("index", 0, 0, "encoding")
-LATER = Deadline.after(86_400)  # counted from the import: beyond the last test
 
 
 class JournaledNode:

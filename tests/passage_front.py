@@ -10,6 +10,7 @@ from fakes import FakeSearcher, shard_info
 from listening import listening
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import LATER
 
 from winnow.deadline import Deadline
 from winnow.domain.partition import Partition
@@ -37,7 +38,6 @@ from winnow.v1 import feed_pb2_grpc, passage_pb2_grpc
 DEFAULTS = QuestionDefaults(
     passages_to_read=3, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10
 )
-SOON = Deadline.after(10_000)
 
 
 class PassageFront:
@@ -90,7 +90,7 @@ class PassageFront:
 
     async def page(self, size: int, token: str = "", **options: object) -> tuple[list[str], str]:
         request = PageRequest(page_size=size, page_token=token, **options)  # type: ignore[arg-type]
-        page = await self.core.page(request, SOON)
+        page = await self.core.page(request, LATER)
         return [each.id for each in page.passages], page.next_page_token
 
     @asynccontextmanager

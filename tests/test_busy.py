@@ -1,5 +1,6 @@
 """`make busy` counts complete runs by commit, in one sitting or in several."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,3 +74,15 @@ def test_runs_at_once_are_counted_each(checkout: Path) -> None:
     code, said = busy(checkout, 2, "0 2 passed", "0 2 passed", at_once=2)
     assert (code, said[0]) == (0, "commit 1234abc: 0 of 2 runs, 0 passed, 0 failed")
     assert said[1:] == ["commit 1234abc: 2 of 2 runs, 2 passed, 0 failed"]
+
+
+def test_no_deadline_of_a_test_is_counted_from_the_import() -> None:
+    """On a busy machine it would pass before the test begins. `tenacious.LATER` does not."""
+    tests = Path(__file__).parent
+    counted = [
+        f"{path.relative_to(tests)}: {line}"
+        for path in tests.rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\w.*Deadline\.after\(", line)
+    ]
+    assert [each.split(" = ")[0] for each in counted] == ["tenacious.py: LATER"]

@@ -8,11 +8,11 @@ import pytest
 from fake_passages import FakePassages
 from fakes import FakeSearcher, joint_retrieval
 from listening import listening, new_server
+from tenacious import LATER
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
 from winnow.convert.shard_passage import page_of_message
-from winnow.deadline import Deadline
 from winnow.domain.listing import (
     CountRequest,
     DocumentListing,
@@ -39,7 +39,6 @@ from winnow.shard_service.passage_servicer import PASSAGE_SERVICE, ShardPassageS
 from winnow.stateless.replicas.remote import RemoteNode
 from winnow.v1 import shard_passage_pb2, shard_passage_pb2_grpc
 
-SOON = Deadline.after(10_000)
 PASSAGES = (
     Passage("a", "Title", "some words", '{"document":"d","document_hash":"h"}'),
     Passage("b", "Title", "some words"),
@@ -84,13 +83,13 @@ def source(node: RemoteNode) -> PassageSource:
 
 
 async def test_a_remote_shard_returns_what_the_shard_returns(source: PassageSource) -> None:
-    page = await source.fetch(PassageListing(limit=9), SOON)
+    page = await source.fetch(PassageListing(limit=9), LATER)
     assert page == PassagePage(passages=PASSAGES, complete=True, sequence=7)
-    found = await source.fetch(PassageLookup(ids=["b", "x"]), SOON)
+    found = await source.fetch(PassageLookup(ids=["b", "x"]), LATER)
     assert found == FoundPassages(passages=PASSAGES[1:], looked_up=2, sequence=7)
-    count = await source.fetch(CountRequest(), SOON)
+    count = await source.fetch(CountRequest(), LATER)
     assert count == PassageCount(passages=2, sequence=7)
-    documents = await source.fetch(DocumentListing(limit=1, after_document="c"), SOON)
+    documents = await source.fetch(DocumentListing(limit=1, after_document="c"), LATER)
     document = StoredDocument(name="d", passages=1, hash="h")
     assert documents == DocumentPage(documents=(document,), complete=True, sequence=7)
 
@@ -105,16 +104,16 @@ async def test_a_remote_shard_gets_the_whole_request(
     lookup = PassageLookup(ids=("é", "a"), fields=SelectedFields(False, False, False), client="me")
     count = CountRequest(where="x = 1", after=5, client="me")
     documents = DocumentListing(limit=2, where="x = 1", after_document="é", after=5, client="me")
-    await source.fetch(page, SOON)
-    await source.fetch(lookup, SOON)
-    await source.fetch(count, SOON)
-    await source.fetch(documents, SOON)
+    await source.fetch(page, LATER)
+    await source.fetch(lookup, LATER)
+    await source.fetch(count, LATER)
+    await source.fetch(documents, LATER)
     assert passages.requests == [page, lookup, count, documents]
 
 
 async def test_fields_that_were_not_selected_are_empty(source: PassageSource) -> None:
     wanted = PassageListing(limit=9, fields=SelectedFields(title=False, text=False))
-    page = await source.fetch(wanted, SOON)
+    page = await source.fetch(wanted, LATER)
     assert page.passages == (Passage("a", "", "", PASSAGES[0].metadata), Passage("b", "", ""))
 
 
@@ -122,7 +121,7 @@ async def test_a_node_of_an_older_version_is_named(shard: ServedShard) -> None:
     async with serving(shard, is_old=True) as node:
         for number in (3, None):
             with pytest.raises(NotServedError, match=f"{node.address}.*older version") as caught:
-                await node.searcher(number).passages.fetch(CountRequest(), SOON)
+                await node.searcher(number).passages.fetch(CountRequest(), LATER)
             assert node.address not in caught.value.public
 
 
@@ -131,10 +130,10 @@ async def test_errors_of_the_shard_reach_the_front(
 ) -> None:
     passages.fails = OverloadedError("no room", 0.25)
     with pytest.raises(OverloadedError, match="no room"):
-        await source.fetch(CountRequest(), SOON)
+        await source.fetch(CountRequest(), LATER)
     shard.fail("the store is damaged")
     with pytest.raises(NotLoadedError, match="damaged"):
-        await source.fetch(CountRequest(), SOON)
+        await source.fetch(CountRequest(), LATER)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +152,7 @@ async def test_requests_outside_the_limits_are_refused(
     source: PassageSource, request_: Any, field: str
 ) -> None:
     with pytest.raises(WinnowError, match=f"{field}: "):
-        await source.fetch(request_, SOON)
+        await source.fetch(request_, LATER)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import pytest
 from fakes import ENCODED
 from live_front import LiveFront
 from logged_shards import LiveReplica, ShardLog, counted
-from tenacious import happens, turn
+from tenacious import LATER, happens, turn
 
-from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope, RetrievalDepth
@@ -20,7 +19,6 @@ from winnow.stateless.cluster.sequences import MAX_WAIT_FOR_REPLICA
 from winnow.stateless.policy.progress import SETTLED_SECONDS
 
 BUILT = {"a": (1, 2), "b": (2, 3), "c": (9,)}
-SOON = Deadline.after(86_400)  # counted from the import: beyond the last test
 LATE_AT_ONCE = HedgeSettings(min_samples=1, min_delay=0.0, budget=1.0, reserve=0)
 
 
@@ -215,10 +213,10 @@ async def test_what_one_replica_found_is_read_on_another_with_other_rows() -> No
     x.merge()
     shard = LiveFront(x, y).cluster.searchers[0]
     for finds, reads in ((x, y), (y, x)):
-        hits = (await finds.retrieve(ENCODED, RetrievalDepth(passages=3), SOON)).hits
+        hits = (await finds.retrieve(ENCODED, RetrievalDepth(passages=3), LATER)).hits
         finds.fails = UnavailableError("connection refused")
         for _ in range(5):
-            read = await shard.read(ENCODED, hits, SOON)
+            read = await shard.read(ENCODED, hits, LATER)
             assert {each.passage.id for each in read.readings} == {"b", "c", "d"}
         finds.fails = None
         assert hits[0].generation != reads.generation

@@ -11,10 +11,10 @@ from shutil import copytree
 from typing import Any
 
 import pytest
-from archiving_index import DEPTH, SOON, archive_now, built_index, question_of
+from archiving_index import DEPTH, archive_now, built_index, question_of
 from assigned_nodes import briefly
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import LATER, happens
 
 from winnow.bundle import Bundle
 from winnow.catalog import CatalogFile
@@ -157,10 +157,10 @@ async def test_an_archived_index_is_renamed_dropped_taken_back_and_deleted(
         await node.undo_drop()
         assert (read_stub(directory), node.stored(), node.archived()) == (stub, stored, 1)
         served = node.shard.served
-        assert len((await served.retrieve(question_of("acme", bundle), DEPTH, SOON)).hits) == 2
+        assert len((await served.retrieve(question_of("acme", bundle), DEPTH, LATER)).hits) == 2
         await archive_now(node.shard)
-        await served.writing.writer.write([Write(id_of_whole_tenant("acme"))], SOON)
-        assert (await served.passages.fetch(CountRequest(tenant="acme"), SOON)).passages == 0
+        await served.writing.writer.write([Write(id_of_whole_tenant("acme"))], LATER)
+        assert (await served.passages.fetch(CountRequest(tenant="acme"), LATER)).passages == 0
         await archive_now(node.shard)
         await node.drop(0.0)
         await happens(lambda: not directory.exists())
@@ -191,7 +191,7 @@ async def test_an_index_is_dropped_and_taken_back_while_its_shard_is_archived_or
         await happens(lambda: node.is_closed)
         await node.undo_drop()
         served = node.shard.served
-        assert len((await served.retrieve(question_of("acme", bundle), DEPTH, SOON)).hits) == 2
+        assert len((await served.retrieve(question_of("acme", bundle), DEPTH, LATER)).hits) == 2
         await node.drop(0.0)
         await happens(lambda: not node.directory.exists())
         await happens(lambda: not node.stored())

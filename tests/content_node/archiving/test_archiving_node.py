@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import structlog.testing
-from archiving_index import DEPTH, SOON, archive_now, built_index, question_of
+from archiving_index import DEPTH, archive_now, built_index, question_of
 from assigned_nodes import Nodes
 from fake_journal import FakeEnds, FakeJournal
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import LATER, happens
 
 from winnow.bundle import Bundle
 from winnow.content_node.archiving import archives, journal_watch
@@ -78,7 +78,7 @@ def found(retrieved: Retrieved) -> list[Any]:
 
 
 async def described(running: RunningShards) -> ShardInfo:
-    report = await running.served.report(SOON)
+    report = await running.served.report(LATER)
     assert not report.faults
     return replace(report.infos[0], seconds_per_read=0.0, reads_in_hand=0)
 
@@ -91,7 +91,7 @@ async def test_an_archived_shard_takes_no_memory_is_described_and_answers_the_ne
     url = str(tmp_path / "archive")
     async with node(index, bundle, registry, archive_url=url) as running:
         (shard,) = running.all
-        before, info = await shard.served.retrieve(asked, DEPTH, SOON), await described(running)
+        before, info = await shard.served.retrieve(asked, DEPTH, LATER), await described(running)
         archive = shard._archive
         assert archive is not None
         assert archive.gate.opened is not None
@@ -104,20 +104,20 @@ async def test_an_archived_shard_takes_no_memory_is_described_and_answers_the_ne
             gc.unfreeze()
         assert registry.get_sample_value("winnow_node_archived") == 1
         assert await described(running) == info
-        page = await shard.served.passages.fetch(TenantListing(limit=1), SOON)
+        page = await shard.served.passages.fetch(TenantListing(limit=1), LATER)
         assert ([each.name for each in page.tenants], page.complete) == (["acme"], False)
         count = await shard.served.passages.fetch(
-            CountRequest(tenant="acme", with_bytes=True), SOON
+            CountRequest(tenant="acme", with_bytes=True), LATER
         )
         assert (count.passages, count.content_bytes) == (2, 2 * len("Prizesacme won prize 0."))
         with pytest.raises(PermissionDeniedError):
-            await shard.served.passages.fetch(CountRequest(), SOON)
+            await shard.served.passages.fetch(CountRequest(), LATER)
         with pytest.raises(UnavailableError, match="the shard is archived"):
             await shard.merge()
         with pytest.raises(RestoringError):
-            await shard.served.writing.writer.changes(SOON)
+            await shard.served.writing.writer.changes(LATER)
         assert read_stub(shard.directory) is not None
-        assert found(await shard.served.retrieve(asked, DEPTH, SOON)) == found(before)
+        assert found(await shard.served.retrieve(asked, DEPTH, LATER)) == found(before)
         assert await described(running) == info
         assert read_stub(shard.directory) is None
         assert registry.get_sample_value("winnow_node_archived") == 0
@@ -139,8 +139,8 @@ async def test_a_write_restores_a_shard_and_is_stored_after_a_restart(
         archive = shard._archive
         assert archive is not None
         assert archive.gate.opened is None
-        await shard.served.writing.writer.write([Write(id_of_whole_tenant("acme"))], SOON)
-        count = await shard.served.passages.fetch(CountRequest(tenant="acme"), SOON)
+        await shard.served.writing.writer.write([Write(id_of_whole_tenant("acme"))], LATER)
+        count = await shard.served.passages.fetch(CountRequest(tenant="acme"), LATER)
         assert count.passages == 0
         assert not archive._is_due()  # the merge that removes the tenant comes first
         assert await archive.archive()
@@ -167,7 +167,7 @@ async def test_a_replica_is_restored_by_an_entry_of_its_journal_also_after_a_res
     async with node(index, bundle, **flags) as running:
         (shard,) = running.all
         writer = shard.served.writing.writer
-        (first,) = await writer.write([Write(stored_id("acme", "none"))], SOON)
+        (first,) = await writer.write([Write(stored_id("acme", "none"))], LATER)
         archive = shard._archive
         assert archive is not None
         assert archive.gate.opened is not None
@@ -176,16 +176,16 @@ async def test_a_replica_is_restored_by_an_entry_of_its_journal_also_after_a_res
         assert live() is None
         info = await described(running)
         assert (info.journaled, info.sequence, info.log_id) == (True, first.sequence, journal.id)
-        await journal.publish(journal.entries[-1].content, "other replica", SOON)
+        await journal.publish(journal.entries[-1].content, "other replica", LATER)
         await happens(lambda: archive.gate.opened is not None)
         await archive_now(shard)
     fingerprint = bundle.manifest.encoding_fingerprint
     messages = JournalMessages(info.index_id, 0, 0, fingerprint)
     (deletion,) = messages.encode([Write(id_of_whole_tenant("acme"))], journal.max_bytes)
-    await journal.publish(deletion, "while the node is down", SOON)
+    await journal.publish(deletion, "while the node is down", LATER)
     async with node(index, bundle, **flags) as running:
         (shard,) = running.all
-        page = await shard.served.passages.fetch(TenantListing(limit=2), SOON)
+        page = await shard.served.passages.fetch(TenantListing(limit=2), LATER)
         assert [each.name for each in page.tenants] == ["beta"]
 
 
@@ -227,12 +227,12 @@ async def test_a_shard_whose_files_were_touched_is_served_again_once_it_is_archi
         (shard,) = running.all
         shard._status._file_change = FileChange("a file was touched", readable=True)
         shard.served.withdraw("a file was touched")
-        assert (await running.served.report(SOON)).faults
+        assert (await running.served.report(LATER)).faults
         archive = shard._archive
         assert archive is not None
         assert await archive.archive()
         assert (await described(running)).passages == 3
-        await shard.served.retrieve(asked, DEPTH, SOON)
+        await shard.served.retrieve(asked, DEPTH, LATER)
         assert (await described(running)).passages == 3
 
 
@@ -265,9 +265,9 @@ async def test_a_copy_of_an_index_is_written_by_its_run_although_its_shard_was_a
         assert copied is not None
         assert await archive.archive()
         await shard.apply_copies(IndexWrites(closed_since=7, source="old"))
-        (written,) = await copied(7).write([Write(id_of_whole_tenant("acme"))], SOON)
+        (written,) = await copied(7).write([Write(id_of_whole_tenant("acme"))], LATER)
         assert written.outcome is Outcome.STORED
-        count = await shard.served.passages.fetch(CountRequest(tenant="acme"), SOON)
+        count = await shard.served.passages.fetch(CountRequest(tenant="acme"), LATER)
         assert count.passages == 0
 
 
@@ -295,7 +295,7 @@ async def test_an_archived_shard_moves_once_it_is_restored_and_its_archive_is_re
         await archive_now(moved)
         (info,) = (await b.report()).infos
         assert (info.moves, info.passages) == (1, 3)
-        assert len((await moved.served.retrieve(asked, DEPTH, SOON)).hits) == 2
+        assert len((await moved.served.retrieve(asked, DEPTH, LATER)).hits) == 2
 
 
 async def test_an_archived_shard_is_split_once_it_is_restored(

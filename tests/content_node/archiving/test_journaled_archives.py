@@ -15,7 +15,7 @@ from fake_journal import FakeEnds, FakeJournal
 from live_shards import built
 from live_writes import put
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import LATER, happens
 
 from winnow.content_node.archiving import files
 from winnow.content_node.archiving.archives import Archives
@@ -37,7 +37,6 @@ from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.metrics import ArchiveMetrics, WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.changes import FileChange
-from winnow.deadline import Deadline
 from winnow.domain.shard import ShardInfo
 from winnow.domain.tenant import stored_id
 from winnow.errors import ArtefactError, UnavailableError
@@ -56,7 +55,6 @@ INFO = ShardInfo(
     bundle_fingerprint="bundle",
 )
 MESSAGES = JournalMessages("index", 0, 0, "encoding")
-LATER = Deadline.after(86_400)
 
 
 class Killed(BaseException):

@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 from moving_shards import INDEX, shard_info
+from tenacious import LATER
 
 from winnow.content_node.copying.index_nodes import IndexNodes
-from winnow.deadline import Deadline
 from winnow.domain.catalog import CatalogIndex
 from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.errors import NotWritableError, UnavailableError
 
 ADDRESSES = {name: f"{name}:9000" for name in ("a", "b", "c")}
-LONG = Deadline.after(600)
 
 
 class Nodes:
@@ -50,7 +49,7 @@ async def test_all_replicas_must_be_closed_and_the_one_with_most_writes_is_read(
         a=replica(sequence=4, replica_closed_since=7), b=replica(sequence=4, closed_since=7), c=[]
     )
     nodes.later = [{"b": replica(sequence=5, replica_closed_since=7)}]
-    shards = await nodes.of_index(monkeypatch).wait_until_closed(7, LONG)
+    shards = await nodes.of_index(monkeypatch).wait_until_closed(7, LATER)
     assert (shards[0].node, shards[0].info.sequence) == ("b", 5)
     assert nodes.later == []
 
@@ -64,7 +63,7 @@ async def test_a_replica_that_moves_away_is_waited_for(monkeypatch: pytest.Monke
     ):
         await own.check_settled()
     nodes.later = [{"c": []}]
-    await own.wait_until_closed(7, LONG)
+    await own.wait_until_closed(7, LATER)
     assert nodes.later == []
     await own.check_settled()
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from fake_journal import FakeJournal
 from fake_replica import FakeReplica
-from journaled_node import LATER, MESSAGES, following
+from journaled_node import MESSAGES, following
 from live_writes import digested, put
-from tenacious import happens
+from tenacious import LATER, happens
 
 from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.outstanding import OutstandingPublishes

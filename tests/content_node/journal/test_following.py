@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import pytest
 from fake_journal import FakeJournal
 from fake_replica import FakeReplica
-from journaled_node import LATER, MESSAGES, JournaledNode, following
+from journaled_node import MESSAGES, JournaledNode, following
 from live_writes import delete, put
 from manual_clock import ManualClock
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import LATER, happens
 
 from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages

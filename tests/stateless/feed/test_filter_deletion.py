@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from passage_front import SOON, FakeFeed, PassageFront
+from passage_front import FakeFeed, PassageFront
+from tenacious import LATER
 
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
@@ -42,7 +43,7 @@ def left(front: PassageFront) -> list[str]:
 async def test_all_passages_of_a_document_are_deleted(
     front: PassageFront, feed: FakeFeed, deletion: FilterDeletion
 ) -> None:
-    done = await deletion.delete(FilteredDeletion(document='d "1"'), SOON)
+    done = await deletion.delete(FilteredDeletion(document='d "1"'), LATER)
     assert (done.matched, done.deleted, done.complete) == (5, 5, True)
     assert done.positions == (Position(0, 5),)
     assert len(feed.batches) > 1
@@ -52,7 +53,7 @@ async def test_all_passages_of_a_document_are_deleted(
 async def test_a_dry_run_counts_and_deletes_nothing(
     front: PassageFront, feed: FakeFeed, deletion: FilterDeletion
 ) -> None:
-    done = await deletion.delete(FilteredDeletion(document='d "1"', dry_run=True), SOON)
+    done = await deletion.delete(FilteredDeletion(document='d "1"', dry_run=True), LATER)
     assert (done.matched, done.deleted, done.complete) == (5, 0, True)
     assert feed.batches == []
 
@@ -62,10 +63,10 @@ async def test_a_deletion_that_was_interrupted_can_be_repeated(
 ) -> None:
     feed.fails = UnavailableError("gone")
     with pytest.raises(UnavailableError):
-        await deletion.delete(FilteredDeletion(where='lang = "en"'), SOON)
+        await deletion.delete(FilteredDeletion(where='lang = "en"'), LATER)
     assert 0 < len(left(front)) < 9
     feed.fails = None
-    done = await deletion.delete(FilteredDeletion(where='lang = "en"'), SOON)
+    done = await deletion.delete(FilteredDeletion(where='lang = "en"'), LATER)
     assert (done.complete, left(front)) == (True, [])
 
 
@@ -86,7 +87,7 @@ async def test_a_passage_stays_if_it_is_replaced_before_its_page_is_listed(
     monkeypatch.setattr(feed, "delete", replace_and_delete)
     for own in front.shards.values():
         own.matches = lambda where, each: is_selected(where, each) and each.id not in replaced
-    done = await deletion.delete(FilteredDeletion(document='d "1"'), SOON)
+    done = await deletion.delete(FilteredDeletion(document='d "1"'), LATER)
     assert (done.matched, done.deleted) == (4, 4)
     assert left(front) == ["p4", "p5", "p6", "p7", "p8"]
 
@@ -109,4 +110,4 @@ async def test_either_a_filter_or_a_document_is_needed(
 ) -> None:
     """An empty filter would delete the whole index."""
     with pytest.raises(InvalidRequestError, match="either a filter or a document"):
-        await deletion.delete(request_, SOON)
+        await deletion.delete(request_, LATER)

@@ -3,8 +3,8 @@
 from fakes import FakeShardWriter
 from fed_front import INDEX, node_info
 from prometheus_client import CollectorRegistry
+from tenacious import LATER
 
-from winnow.deadline import Deadline
 from winnow.domain.write import Write
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
 from winnow.stateless.cluster.node import ReplicaAt
@@ -13,7 +13,6 @@ from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.storing import WriteRouter
 from winnow.stateless.feed.writers import OpenWriter, Writers
 
-UNTIL = Deadline.after(86_400)
 WRITES = [Write("id")]
 
 
@@ -42,11 +41,11 @@ class Middle:
 
 async def test_connections_to_nodes_that_have_left_are_closed() -> None:
     middle = Middle()
-    await middle.writer.write(WRITES, UNTIL)
+    await middle.writer.write(WRITES, LATER)
     middle.address = "second"
-    await middle.writer.write(WRITES, UNTIL)
+    await middle.writer.write(WRITES, LATER)
     assert (middle.opened, middle.closed) == (["first", "second"], ["first"])
 
 
 async def test_no_writes_are_stored_without_an_error() -> None:
-    assert await Middle().writer.write([], UNTIL) == []
+    assert await Middle().writer.write([], LATER) == []

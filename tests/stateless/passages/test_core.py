@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 from manual_clock import ManualClock
-from passage_front import DEFAULTS, SOON, PassageFront
+from passage_front import DEFAULTS, PassageFront
 from prometheus_client import CollectorRegistry
-from tenacious import turn
+from tenacious import LATER, turn
 
 from winnow import caller
 from winnow.caller import Caller, Lease
@@ -132,7 +132,7 @@ async def test_an_export_keeps_to_the_rate_of_its_key_and_ends_when_it_is_revoke
 
 async def test_passages_are_looked_up_in_their_shards_in_the_order_of_the_ids() -> None:
     front = PassageFront(3, ["a", "b", "c"])
-    found = await front.core.look_up(PassagesRequest(ids=("c", "x", "a", "c")), SOON)
+    found = await front.core.look_up(PassagesRequest(ids=("c", "x", "a", "c")), LATER)
     assert [each.id for each in found.passages] == ["c", "a"]
     assert (found.missing_ids, found.remaining_ids) == (("x",), ())
 
@@ -142,10 +142,10 @@ async def test_what_does_not_fit_into_a_reply_remains(monkeypatch: pytest.Monkey
     front = PassageFront(2, ids)
     for own in front.shards.values():
         own.page_limit = 3
-    one_by_one = await front.core.look_up(PassagesRequest(ids=ids), SOON)
+    one_by_one = await front.core.look_up(PassagesRequest(ids=ids), LATER)
     assert [each.id for each in one_by_one.passages] == list(ids)
     monkeypatch.setattr(core_module, "MAX_PAGE_BYTES", 100)
-    found = await front.core.look_up(PassagesRequest(ids=ids), SOON)
+    found = await front.core.look_up(PassagesRequest(ids=ids), LATER)
     assert 1 <= len(found.passages) < len(ids)
     assert (*(each.id for each in found.passages), *found.remaining_ids) == ids
 
@@ -154,10 +154,10 @@ async def test_counts_and_documents_are_those_of_all_shards() -> None:
     front = PassageFront(3)
     for number in range(9):
         front.put(f"p{number}", document=f"d{number % 2}", document_hash="h", document_passages=9)
-    assert await front.core.count(PassageCountRequest(), SOON) == 9
-    first = await front.core.documents(PageRequest(page_size=1), SOON)
+    assert await front.core.count(PassageCountRequest(), LATER) == 9
+    first = await front.core.documents(PageRequest(page_size=1), LATER)
     assert first.documents == (StoredDocument(name="d0", passages=5, hash="h", expected=9),)
-    rest = await front.core.documents(PageRequest(page_token=first.next_page_token), SOON)
+    rest = await front.core.documents(PageRequest(page_token=first.next_page_token), LATER)
     assert rest.documents == (StoredDocument(name="d1", passages=4, hash="h", expected=9),)
     assert rest.next_page_token == ""
 
@@ -166,8 +166,8 @@ async def test_shards_get_the_filter_the_fields_and_the_client() -> None:
     front = PassageFront(1)
     no_text = SelectedFields(text=False)
     request = PageRequest(where="lang='en'", fields=no_text, page_size=5)
-    await front.core.page(request, SOON, "me")
-    await front.core.look_up(PassagesRequest(ids=("a",), fields=no_text), SOON, "me")
+    await front.core.page(request, LATER, "me")
+    await front.core.look_up(PassagesRequest(ids=("a",), fields=no_text), LATER, "me")
     assert front.shards[0].requests == [
         PassageListing(limit=5, where='lang = "en"', fields=no_text, client="me"),
         PassageLookup(ids=["a"], fields=no_text, client="me"),
@@ -178,7 +178,7 @@ async def test_shards_get_the_filter_the_fields_and_the_client() -> None:
 async def test_a_call_waits_for_acknowledged_writes_and_for_those_that_it_names() -> None:
     front = PassageFront(2)
     front.cluster.record_write(0, 4, "log")
-    await front.core.count(PassageCountRequest(after=(Position(1, 7),)), SOON)
+    await front.core.count(PassageCountRequest(after=(Position(1, 7),)), LATER)
     afters = [own.requests[0].after for own in front.shards.values()]
     assert afters == [4, 7]
 
@@ -186,7 +186,7 @@ async def test_a_call_waits_for_acknowledged_writes_and_for_those_that_it_names(
 async def test_a_position_of_a_split_shard_is_one_of_its_halves() -> None:
     front = PassageFront(1)
     front.show(front.partition.split(0).shards)
-    await front.core.count(PassageCountRequest(after=(Position(0, 3),)), SOON)
+    await front.core.count(PassageCountRequest(after=(Position(0, 3),)), LATER)
     assert [own.requests[0].after for own in front.shards.values()] == [3, 3]
 
 
@@ -229,28 +229,28 @@ async def test_a_call_fails_if_a_shard_fails(
 )
 async def test_an_invalid_page_request_names_the_field(request_: PageRequest, field: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        await PassageFront().core.page(request_, SOON)
+        await PassageFront().core.page(request_, LATER)
     assert [each.field for each in caught.value.violations] == [field]
 
 
 @pytest.mark.parametrize("ids", [(), ("a",) * 101, ("",), ("x" * 513,)])
 async def test_invalid_ids_are_refused(ids: tuple[str, ...]) -> None:
     with pytest.raises(InvalidRequestError, match="ids"):
-        await PassageFront().core.look_up(PassagesRequest(ids=ids), SOON)
+        await PassageFront().core.look_up(PassagesRequest(ids=ids), LATER)
 
 
 async def test_filters_may_name_documents_even_if_the_index_has_none() -> None:
     front = PassageFront(1)
-    await front.core.count(PassageCountRequest(where='document_hash = "x"'), SOON)
+    await front.core.count(PassageCountRequest(where='document_hash = "x"'), LATER)
 
 
 async def test_calls_share_the_limit_of_questions_and_end_with_their_deadline() -> None:
     front = PassageFront(1, max_in_flight=1)
     front.shards[0].hangs = asyncio.Event()
-    first = asyncio.create_task(front.core.count(PassageCountRequest(), SOON))
+    first = asyncio.create_task(front.core.count(PassageCountRequest(), LATER))
     await turn()
     with pytest.raises(OverloadedError):
-        await front.core.count(PassageCountRequest(), SOON)
+        await front.core.count(PassageCountRequest(), LATER)
     front.shards[0].hangs.set()
     assert await first == 0
     front.shards[0].hangs = asyncio.Event()
@@ -262,4 +262,4 @@ async def test_calls_are_refused_until_the_shards_are_found() -> None:
     load = ReadLoad(LoadSettings(), ManualClock(), lambda: None)
     core = PassageCore(DEFAULTS, Admission(load, 1, AdmissionMetrics(CollectorRegistry())))
     with pytest.raises(UnavailableError, match="not every shard"):
-        await core.count(PassageCountRequest(), SOON)
+        await core.count(PassageCountRequest(), LATER)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 from known_caller import called_by
-from tenacious import happens
+from tenacious import LATER, happens
 from text_reading import QUESTION, RELEVANCE, TOKENIZER, TextReadingCore, reading_core, texts
 
 from winnow.deadline import Deadline
@@ -43,7 +43,6 @@ WORDS = [
     "town",
     "old",
 ]
-SOON = Deadline.after(10_000)
 
 
 def made_text(words: int, seed: int) -> str:
@@ -63,7 +62,7 @@ def made() -> Iterator[TextReadingCore]:
 
 
 async def read(
-    made: TextReadingCore, *given: TextToRead, deadline: Deadline = SOON
+    made: TextReadingCore, *given: TextToRead, deadline: Deadline = LATER
 ) -> TextReadings:
     return await made.core.read(ReadTextsRequest(question=QUESTION, texts=given), deadline)
 
@@ -149,7 +148,7 @@ async def test_texts_are_ranked_by_relevance(made: TextReadingCore) -> None:
     """The order is that of the relevance scores of `read`."""
     given = (*made_texts(20), TextToRead(""), TextToRead(made_text(300, 3)))
     request = RerankTextsRequest(question=QUESTION, texts=given)
-    ranked = (await made.core.rerank(request, SOON)).results
+    ranked = (await made.core.rerank(request, LATER)).results
     readings = (await read(made, *given)).readings
     ordered = sorted(readings, key=lambda each: (-each.relevance_score, each.index))
     assert [each.index for each in ranked] == [each.index for each in ordered]
@@ -158,7 +157,7 @@ async def test_texts_are_ranked_by_relevance(made: TextReadingCore) -> None:
     assert relevances == sorted(relevances, reverse=True)
     assert all(0 <= each <= 1 for each in relevances)
     assert (ranked[-1].index, ranked[-1].relevance_score) == (20, 0.0)
-    top = await made.core.rerank(replace(request, top_n=3), SOON)
+    top = await made.core.rerank(replace(request, top_n=3), LATER)
     assert top.results == ranked[:3]
 
 
@@ -184,7 +183,7 @@ async def test_a_text_without_words_has_no_span(made: TextReadingCore) -> None:
 async def test_readings_are_streamed_as_they_come(made: TextReadingCore) -> None:
     given = (*made_texts(10), TextToRead(made_text(500, 1)))
     request = ReadTextsRequest(question=QUESTION, texts=given)
-    streamed = [each async for each in made.core.stream(request, SOON)]
+    streamed = [each async for each in made.core.stream(request, LATER)]
     whole = (await read(made, *given)).readings
     assert list(map(scores, sorted(streamed, key=lambda each: each.index))) == [
         scores(replace(each, index=0)) for each in whole
@@ -203,7 +202,7 @@ async def test_highlighted_sentences_do_not_overlap(made: TextReadingCore, quest
         request = HighlightTextRequest(
             question=question, text=TextToRead(text), sentences=100, min_confidence=0.0
         )
-        found = (await made.core.highlight(request, SOON)).sentences
+        found = (await made.core.highlight(request, LATER)).sentences
         assert all(each.end <= after.start for each, after in pairwise(found))
 
 
@@ -212,7 +211,7 @@ async def test_highlighted_sentences_are_in_the_order_of_the_text(made: TextRead
     request = HighlightTextRequest(
         question=QUESTION, text=TextToRead(text), sentences=5, min_confidence=0.0
     )
-    found = await made.core.highlight(request, SOON)
+    found = await made.core.highlight(request, LATER)
     assert len(found.sentences) == 5
     assert [each.start for each in found.sentences] == sorted(
         each.start for each in found.sentences
@@ -223,7 +222,7 @@ async def test_highlighted_sentences_are_in_the_order_of_the_text(made: TextRead
         assert each.start <= each.span_start < each.span_end <= each.end
     (reading,) = (await read(made, TextToRead(text))).readings
     assert max(each.score for each in found.sentences) <= reading.score
-    sure = await made.core.highlight(replace(request, min_confidence=1.0), SOON)
+    sure = await made.core.highlight(replace(request, min_confidence=1.0), LATER)
     assert sure.sentences == ()
 
 
@@ -244,7 +243,7 @@ async def test_cancelling_frees_the_threads(made: TextReadingCore) -> None:
 
 async def test_an_abandoned_stream_frees_the_threads(made: TextReadingCore) -> None:
     request = ReadTextsRequest(question=QUESTION, texts=made_texts(50))
-    stream = made.core.stream(request, SOON)
+    stream = made.core.stream(request, LATER)
     await anext(stream)
     await stream.aclose()
     assert made.admission.in_flight == 0
@@ -255,7 +254,7 @@ async def test_a_slow_receiver_of_a_stream_does_not_hold_its_admission(
     made: TextReadingCore,
 ) -> None:
     request = ReadTextsRequest(question=QUESTION, texts=made_texts(20))
-    stream = made.core.stream(request, SOON)
+    stream = made.core.stream(request, LATER)
     for _ in request.texts:
         await anext(stream)  # the last one, but not yet the end of the stream
     await read(made, *made_texts(2))
@@ -267,7 +266,7 @@ async def test_a_slow_receiver_of_a_stream_does_not_hold_its_admission(
 
 async def test_each_window_counts_when_it_was_read(made: TextReadingCore) -> None:
     """Otherwise a long request would make the reader look slow to all others until it ends."""
-    stream = made.core.stream(ReadTextsRequest(question=QUESTION, texts=made_texts(50)), SOON)
+    stream = made.core.stream(ReadTextsRequest(question=QUESTION, texts=made_texts(50)), LATER)
     await anext(stream)
     assert made.sample("winnow_reader_windows_total") > 0
     await stream.aclose()

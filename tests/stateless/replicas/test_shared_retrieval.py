@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from tenacious import turn
+from tenacious import LATER, turn
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
@@ -19,7 +19,6 @@ from winnow.stateless.replicas.shared_retrieval import (
 )
 
 DEPTH = RetrievalDepth(passages=3)
-UNTIL = Deadline.after(86_400)
 
 
 def question() -> EncodedQuestion:
@@ -70,7 +69,7 @@ async def test_shards_of_one_question_share_a_call_and_get_their_own_results() -
     node, asked = Node(), question()
     depths = [replace(DEPTH, after=shard * 10) for shard in range(3)]
     found = await asyncio.gather(
-        *(node.shared.retrieve(n, asked, depth, UNTIL) for n, depth in enumerate(depths))
+        *(node.shared.retrieve(n, asked, depth, LATER) for n, depth in enumerate(depths))
     )
     assert [each.sequence for each in found] == [0, 1, 2]
     assert node.calls == [[RequestedShard(0, 0), RequestedShard(1, 10), RequestedShard(2, 20)]]
@@ -79,20 +78,20 @@ async def test_shards_of_one_question_share_a_call_and_get_their_own_results() -
 async def test_what_differs_in_more_than_the_shard_shares_no_call() -> None:
     node, asked = Node(), question()
     await asyncio.gather(
-        node.shared.retrieve(0, asked, DEPTH, UNTIL),
-        node.shared.retrieve(1, question(), DEPTH, UNTIL),
-        node.shared.retrieve(2, asked, replace(DEPTH, where="year > 3"), UNTIL),
-        node.shared.retrieve(3, asked, DEPTH, UNTIL.earlier(1)),
+        node.shared.retrieve(0, asked, DEPTH, LATER),
+        node.shared.retrieve(1, question(), DEPTH, LATER),
+        node.shared.retrieve(2, asked, replace(DEPTH, where="year > 3"), LATER),
+        node.shared.retrieve(3, asked, DEPTH, LATER.earlier(1)),
     )
     assert sorted(shard for ((shard, _),) in node.calls) == [0, 1, 2, 3]
-    await node.shared.retrieve(4, asked, DEPTH, UNTIL)
+    await node.shared.retrieve(4, asked, DEPTH, LATER)
     assert node.calls[-1] == [RequestedShard(4, 0)], "the earlier call was sent already"
 
 
 async def test_a_call_has_only_so_many_shards() -> None:
     node, asked = Node(), question()
     shards = range(MAX_CALL_SHARDS + 1)
-    found = await asyncio.gather(*(node.shared.retrieve(n, asked, DEPTH, UNTIL) for n in shards))
+    found = await asyncio.gather(*(node.shared.retrieve(n, asked, DEPTH, LATER) for n in shards))
     assert [each.sequence for each in found] == list(shards)
     assert [len(call) for call in node.calls] == [MAX_CALL_SHARDS, 1]
 
@@ -100,7 +99,7 @@ async def test_a_call_has_only_so_many_shards() -> None:
 async def test_a_shard_that_fails_fails_alone() -> None:
     node, asked = Node(fails={1: NotLoadedError("damaged")}), question()
     found = await asyncio.gather(
-        *(node.shared.retrieve(n, asked, DEPTH, UNTIL) for n in range(3)), return_exceptions=True
+        *(node.shared.retrieve(n, asked, DEPTH, LATER) for n in range(3)), return_exceptions=True
     )
     assert isinstance(found[1], NotLoadedError)
     assert [each.sequence for each in (found[0], found[2]) if isinstance(each, Retrieved)] == [0, 2]
@@ -109,7 +108,7 @@ async def test_a_shard_that_fails_fails_alone() -> None:
 async def test_the_error_of_the_call_is_that_of_every_shard() -> None:
     node, asked = Node(broken=UnavailableError("gone")), question()
     found = await asyncio.gather(
-        *(node.shared.retrieve(n, asked, DEPTH, UNTIL) for n in range(2)), return_exceptions=True
+        *(node.shared.retrieve(n, asked, DEPTH, LATER) for n in range(2)), return_exceptions=True
     )
     assert [str(each) for each in found] == ["gone", "gone"]
 
@@ -117,7 +116,7 @@ async def test_the_error_of_the_call_is_that_of_every_shard() -> None:
 async def test_a_call_continues_while_a_shard_of_it_is_needed() -> None:
     node, asked = Node(), question()
     node.go_on.clear()
-    tasks = [asyncio.create_task(node.shared.retrieve(n, asked, DEPTH, UNTIL)) for n in range(2)]
+    tasks = [asyncio.create_task(node.shared.retrieve(n, asked, DEPTH, LATER)) for n in range(2)]
     await node.begun.wait()
     tasks[0].cancel()
     await asyncio.wait(tasks[:1])
@@ -129,7 +128,7 @@ async def test_a_call_continues_while_a_shard_of_it_is_needed() -> None:
 async def test_a_call_ends_once_no_shard_of_it_is_needed() -> None:
     node, asked = Node(), question()
     node.go_on.clear()
-    tasks = [asyncio.create_task(node.shared.retrieve(n, asked, DEPTH, UNTIL)) for n in range(2)]
+    tasks = [asyncio.create_task(node.shared.retrieve(n, asked, DEPTH, LATER)) for n in range(2)]
     await node.begun.wait()
     for task in tasks:
         task.cancel()
@@ -138,7 +137,7 @@ async def test_a_call_ends_once_no_shard_of_it_is_needed() -> None:
 
 async def test_a_retrieval_that_is_cancelled_before_the_call_harms_no_other() -> None:
     node, asked = Node(), question()
-    tasks = [asyncio.create_task(node.shared.retrieve(n, asked, DEPTH, UNTIL)) for n in range(2)]
+    tasks = [asyncio.create_task(node.shared.retrieve(n, asked, DEPTH, LATER)) for n in range(2)]
     await turn()
     tasks[0].cancel()
     assert (await tasks[1]).sequence == 1
@@ -153,7 +152,7 @@ async def test_a_call_that_is_cancelled_from_outside_cancels_its_retrievals() ->
         raise asyncio.CancelledError
 
     shared, asked = SharedRetrieval(send), question()
-    tasks = [asyncio.create_task(shared.retrieve(n, asked, DEPTH, UNTIL)) for n in range(2)]
+    tasks = [asyncio.create_task(shared.retrieve(n, asked, DEPTH, LATER)) for n in range(2)]
     done, _ = await asyncio.wait(tasks, timeout=60)
     assert [task.cancelled() for task in tasks] == [True, True]
     assert len(done) == 2
@@ -162,5 +161,5 @@ async def test_a_call_that_is_cancelled_from_outside_cancels_its_retrievals() ->
 async def test_a_call_has_only_so_many_hits() -> None:
     node, asked, depth = Node(), question(), RetrievalDepth(passages=1_000)
     shards = range(2 * MAX_CALL_HITS // 1_000)
-    await asyncio.gather(*(node.shared.retrieve(n, asked, depth, UNTIL) for n in shards))
+    await asyncio.gather(*(node.shared.retrieve(n, asked, depth, LATER) for n in shards))
     assert [len(call) for call in node.calls] == [MAX_CALL_HITS // 1_000] * 2

@@ -5,16 +5,15 @@ from typing import Any
 import grpc
 import pytest
 from logged_shards import LiveReplica, ShardLog, counted
+from tenacious import LATER
 
 from winnow.convert import shard_feed as convert
-from winnow.deadline import Deadline
 from winnow.errors import UnavailableError, WinnowError
 from winnow.rpc.channel import open_channel
 from winnow.stateless.words.remote import RemoteWordCounts
 from winnow.v1 import shard_feed_pb2_grpc
 
 BUILT = {"a": (1, 2), "b": (2, 3)}
-SOON = Deadline.after(86_400)  # counted from the import: beyond the last test
 
 
 class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
@@ -29,9 +28,9 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         raise AssertionError
 
     async def GetWordCounts(self, request: Any, context: Any) -> Any:
-        built = None if request.changes_only else await self.replica.word_counts_at_build(SOON)
+        built = None if request.changes_only else await self.replica.word_counts_at_build(LATER)
         self.told.append(built is not None)
-        return convert.counts_to_message(await self.replica.changes(SOON), built)
+        return convert.counts_to_message(await self.replica.changes(LATER), built)
 
 
 async def test_counts_survive_the_journey_and_what_never_changes_travels_when_it_is_asked_for() -> (
@@ -47,9 +46,9 @@ async def test_counts_survive_the_journey_and_what_never_changes_travels_when_it
     await server.start()
     async with open_channel(f"127.0.0.1:{port}") as channel:
         remote = RemoteWordCounts(channel, "node", 0)
-        built, changes = await remote.word_counts_at_build(SOON), await remote.changes(SOON)
+        built, changes = await remote.word_counts_at_build(LATER), await remote.changes(LATER)
     await server.stop(0)
-    expected = await replica.changes(SOON)
+    expected = await replica.changes(LATER)
     assert servicer.told == [True, False]
     assert (built.total, built.tokens) == (2, 4)
     assert built.passages.tolist() == replica.index.passages.tolist()
@@ -64,7 +63,7 @@ async def test_a_node_that_is_gone_or_takes_no_writes_is_an_error_with_its_addre
     await server.start()
     async with open_channel(f"127.0.0.1:{port}") as channel:
         with pytest.raises(WinnowError, match="node: "):
-            await RemoteWordCounts(channel, "node", 0).changes(SOON)
+            await RemoteWordCounts(channel, "node", 0).changes(LATER)
         await server.stop(0)
         with pytest.raises(UnavailableError, match="node: "):
-            await RemoteWordCounts(channel, "node", 0).changes(SOON)
+            await RemoteWordCounts(channel, "node", 0).changes(LATER)
