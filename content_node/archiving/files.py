@@ -107,6 +107,8 @@ def upload_shard(
     """
     manifest = read_shard_manifest(directory)
     name = shard_name(manifest.shard, manifest.shards)
+    # not after the copy: its record would hide that the archive has an earlier one
+    remove_obsolete_copy(directory, archive, merged, check)
     remove_former_copy(directory, archive, check)
     folder = folder_of(directory, name, manifest.index_id, archive, merged)
     root = folder_url(archive, manifest.index_id, folder)
@@ -195,15 +197,21 @@ def restore_shard(directory: Path, archive: str, progress: CopyProgress) -> Arch
 
 
 def remove_earlier(
-    archive: str, stub: ArchiveStub, check: Callable[[], None] = lambda: None
+    directory: Path, archive: str, stub: ArchiveStub, check: Callable[[], None] = lambda: None
 ) -> None:
     """Removes what earlier archivings have left in the folder of an archived shard.
 
-    So passages that were deleted meanwhile leave the archive, too. `check` raises UnavailableError
-    once another process may archive the shard. Raises UnavailableError if the archive cannot be
+    So passages that were deleted meanwhile leave the archive, too. A copy of an archived directory
+    has its stub, but not its folder: it removes nothing, since the original may have a later
+    version there. `check` raises UnavailableError once another process may archive the shard.
+
+    Raises NotFoundError if the archive has no copy of the shard, UnavailableError if it cannot be
     reached, and OSError if a local one cannot be changed.
     """
-    found = find_snapshot(stub.snapshot_url(archive), stub.snapshot)
+    folder = recorded_folder(directory)
+    if folder is None or folder.name != stub.folder:
+        return
+    found = _find_archived(directory, stub, archive)
     storage, used = found.storage, {entry.sha256 for entry in found.files.values()}
     names = [name for name in snapshot_names(storage) if name != stub.snapshot]
     others = storage.sizes(FILES).keys() - used
@@ -231,7 +239,8 @@ def remove_obsolete_copy(
     folder = recorded_folder(directory)
     if folder is not None and folder.merged != merged:
         remove_former_copy(directory, archive, check)
-        remove_folder(archive, folder, check)
+        is_other = folder.archive != shown(archive)  # which has no copy yet, unless it was moved
+        remove_folder(archive, folder, check, may_be_missing=is_other)
         forget_folder(directory)
 
 

@@ -35,15 +35,19 @@ def try_remove_archives(directories: Iterable[Path], archive: str) -> bool:
 
 
 def remove_folder(
-    archive: str, folder: ArchiveFolder, check: Callable[[], None] = lambda: None
+    archive: str,
+    folder: ArchiveFolder,
+    check: Callable[[], None] = lambda: None,
+    *,
+    may_be_missing: bool = False,
 ) -> None:
     """Removes the folder of a shard from the archive, its manifests first.
 
-    `check` raises UnavailableError once the folder may be used again. Raises UnavailableError if
-    the archive cannot be reached, and OSError if a local one cannot be changed.
+    `check` raises UnavailableError once the folder may be used again. An archive that is not
+    mounted does not count as empty, unless it `may_be_missing`. Raises UnavailableError if the
+    archive cannot be reached, and OSError if a local one cannot be changed.
     """
-    # an archive that is not mounted must not count as empty
-    open_storage(archive, "archived shards", must_exist=True).folders()
+    open_storage(archive, "archived shards", must_exist=not may_be_missing).folders()
     storage = open_snapshots(folder_url(archive, folder.index_id, folder.name))
     for name in snapshot_names(storage):
         check()

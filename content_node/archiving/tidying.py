@@ -65,7 +65,7 @@ class ArchiveTidying:
     async def tidy(self, needed: Needed) -> None:
         """Removes from the archive what the shard does not need; logs a failure."""
         if isinstance(needed, ArchiveStub):
-            remove = partial(remove_earlier, self._url, needed, self._check)
+            remove = partial(remove_earlier, self._directory, self._url, needed, self._check)
         else:
             remove = partial(remove_obsolete_copy, self._directory, self._url, needed, self._check)
         try:

@@ -270,7 +270,7 @@ async def test_a_damaged_archive_deletes_no_local_file_and_is_told(archiving: Ar
     """A file that the archive has already may have been damaged there since. The next attempt to
     archive the shard copies it again. Nobody is told to remove a file of an archived shard.
     """
-    upload_shard(archiving.directory, archiving.url, now)
+    upload_shard(archiving.directory, archiving.url, now, merged=1)
     stored = max(Path(archiving.url).glob("*/*/files/*"), key=lambda each: each.stat().st_size)
     flip_bit(stored)
     shard = archiving.shard()

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from archived_shard import (
     now,
     was_killed,
 )
+from live_writes import put
 from manual_clock import ManualClock
 from tenacious import happens, turn
 
@@ -35,7 +37,7 @@ from winnow.content_node.shard.manifest import SHARD_FILE
 from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
-from winnow.domain.tenant import id_of_whole_tenant
+from winnow.domain.tenant import id_of_whole_tenant, stored_id
 from winnow.domain.write import Write
 from winnow.errors import (
     UnavailableError,
@@ -242,6 +244,55 @@ async def test_the_copy_of_a_restored_shard_leaves_the_archive_after_a_merge(
     assert await shard.archive()
     assert stored_files(archiving)
     await shard.close()
+    await archiving.check()
+
+
+async def test_a_deleted_tenant_leaves_the_archive_although_archiving_fails_after_the_merge(
+    archiving: Archiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The failed attempt must not hide that the archive has an earlier copy of the shard."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise UnavailableError("the archive is full")
+
+    shard = archiving.shard(clock=ManualClock(), sleep=lambda _: turn())
+    await shard.begin()
+    assert await shard.archive()
+    async with shard.gate.enter(Deadline.after(60)) as inside:
+        live = inside.live
+        await live.write([Write(id_of_whole_tenant("acme"))], Deadline.after(60))
+        merged = merge(live.directory, archiving.directory, live.sequence)
+        await live.swap(open_shard(Path(merged.directory), ef=64))
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "take_snapshot", fail)
+        assert not await shard.archive()
+    await tidied(shard)
+    assert not stored_files(archiving)
+    await shard.close()
+    await live.close()
+
+
+async def test_a_copy_of_an_archived_directory_removes_nothing_of_the_original(
+    archiving: Archiving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy has a stub of the same folder, in which the original has a later version."""
+
+    def fail(*_: object) -> None:
+        raise UnavailableError("the store is away")
+
+    original, copy = await archiving.archive(), tmp_path / "copy"
+    shutil.copytree(archiving.directory, copy)
+    async with original.gate.enter(Deadline.after(60)) as inside:
+        await inside.live.write([put(stored_id("acme", "p9"))], Deadline.after(60))
+        archiving.passages, archiving.sequence = contents(inside.live), inside.live.sequence
+    with monkeypatch.context() as patched:
+        patched.setattr("winnow.content_node.archiving.tidying.remove_earlier", fail)
+        assert await original.archive()
+    await original.close()
+    copied = replace(archiving, directory=copy).shard(clock=ManualClock(), sleep=lambda _: turn())
+    await copied.begin()
+    await tidied(copied)
+    await copied.close()
     await archiving.check()
 
 
