@@ -1,5 +1,6 @@
 """Settings of a content node."""
 
+import re
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,14 @@ from winnow.settings.values import Count, ListenAddress, Seconds, Threads
 _EVERY_INTERFACE = ("0.0.0.0", "[::]")  # noqa: S104 (recognised, not used)
 
 
+_ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")
+"""Begin of a URL that lacks a slash. It would be the path of a new directory."""
+
+
 def _absolute(url: str) -> str:
     """Returns a URL unchanged, and a path as an absolute one: stubs of archived shards name it."""
+    if _ONE_SLASH.match(url):
+        raise ValueError("a URL has two slashes after its scheme, such as s3://bucket/archive")
     return url if "://" in url or not url else str(Path(url).absolute())
 
 
@@ -182,7 +189,10 @@ class NodeSettings(PeerSettings, ServiceSettings):
                     raise ValueError(f"--{flag} needs --archive-url, the place of the archive")
             return self
         if not self.feed:
-            raise ValueError("--archive-url needs --feed: only then no other node uses the shards")
+            raise ValueError(
+                "--archive-url needs --feed, or --feed-listen of `winnow up` and `winnow "
+                "standalone`: only then no other node uses the shards"
+            )
         return self
 
     @model_validator(mode="after")

@@ -20,6 +20,7 @@ from winnow.content_node.shard.changes import FileChange
 from winnow.domain.partition import root_of
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Written
+from winnow.errors import WinnowError
 from winnow.journal.expiry import SKEW
 from winnow.journal.journal import JournalEntry
 from winnow.journal.opening import open_journal
@@ -196,7 +197,10 @@ class ShardWritePath:
             writer.end_for_halves()
         except Exception as error:  # noqa: BLE001 (no other code would notice the failure)
             reason = str(error) or repr(error)
-            _log.exception("following the journal stopped", reason=reason)
+            known = isinstance(error, WinnowError)
+            _log.error(
+                "following the journal stopped", reason=reason, exc_info=None if known else error
+            )
             self._contact.record(None)
             writer.stop_following(reason)
             await on_change(FileChange(reason, readable=True))

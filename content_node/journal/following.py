@@ -148,7 +148,9 @@ class JournalFollower:
         if log_id.startswith(JOURNAL) and journal_of_log(log_id) != journal_id:
             raise IdentityError(
                 f"{self._journal.name} is not the journal that this shard has followed so far: "
-                "restore that journal, or remove the shard and start from the index as it was built"
+                "correct --journal, or restore that journal; or, to go on without it, build a new "
+                "index with the writes of this shard: `winnow index build --passages INDEX --out "
+                "NEW`"
             )
         if log_id and not self._replica.journal_position:
             raise IdentityError(

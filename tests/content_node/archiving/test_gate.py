@@ -182,7 +182,8 @@ async def test_an_unreachable_archive_is_told_also_while_its_store_hangs() -> No
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        ({"archive_url": "s3://b/a"}, "--archive-url needs --feed"),
+        ({"archive_url": "s3://b/a"}, "--archive-url needs --feed, or --feed-listen"),
+        ({"archive_url": "s3:/b/a", "feed": True}, "two slashes after its scheme"),
         ({"archive_after": 60.0, "feed": True}, "--archive-after needs --archive-url"),
         ({"archive_restores": 2, "feed": True}, "--archive-restores needs --archive-url"),
     ],

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import structlog.testing
 from conftest import Recorder
 from fakes import shard_info
 from live_writes import delete, put
@@ -154,17 +155,23 @@ async def test_replicas_are_equal_after_faults_of_the_server_and_of_replicas(
 async def test_a_replica_whose_journal_was_lost_says_so_and_takes_no_more(
     nats_server: NatsServer, built: Path, tmp_path: Path
 ) -> None:
+    """It names the way to keep its writes. A known error is logged without a traceback."""
     async with served(built, nats_server.url) as one:
         await one.write(put("a", "text"))
     nats_server.stop()
     shutil.rmtree(tmp_path / "nats" / "store")
     nats_server.start()
-    async with served(built, nats_server.url) as one:
-        await happens(lambda: bool(one.changes), LONG)
-        (change,) = one.changes
-        assert change is not None
-        assert change.readable
-        assert "is not the journal that this shard has followed" in change.reason
-        with pytest.raises(NotWritableError, match="no longer follows its journal"):
-            await one.write(put("b", "text"))
-        assert one.live.view.passages == 3
+    with structlog.testing.capture_logs() as logged:
+        async with served(built, nats_server.url) as one:
+            await happens(lambda: bool(one.changes), LONG)
+            (change,) = one.changes
+            assert change is not None
+            assert change.readable
+            assert "is not the journal that this shard has followed" in change.reason
+            assert "winnow index build --passages INDEX" in change.reason
+            with pytest.raises(NotWritableError, match="no longer follows its journal"):
+                await one.write(put("b", "text"))
+            assert one.live.view.passages == 3
+    (line,) = [each for each in logged if each["log_level"] == "error"]
+    assert line["event"] == "following the journal stopped"
+    assert not line.get("exc_info")
