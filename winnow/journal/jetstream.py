@@ -268,4 +268,9 @@ async def connect(url: str, name: str) -> Client:
 
 def unreachable(name: str, error: BaseException) -> UnavailableError:
     """Returns the error of calls to a journal that cannot be reached."""
-    return UnavailableError(f"{name} cannot be reached: {str(error) or repr(error)}")
+    reason = str(error) or repr(error)
+    if isinstance(error, nats.errors.OutboundBufferLimitError):
+        reason = "the connection is lost"  # there is no buffer: see `pending_size`
+    elif isinstance(error, TimeoutError) and not str(error):
+        reason = "no reply in time"
+    return UnavailableError(f"{name} cannot be reached: {reason}")

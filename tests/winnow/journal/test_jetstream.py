@@ -125,12 +125,14 @@ async def test_a_status_of_the_server_does_not_mean_that_no_entries_are_left(
 async def test_reads_of_ends_share_a_failed_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node with a thousand archived shards must not wait for as many connections in turn."""
     clock, attempts = ManualClock(), 0
+    errors = [TimeoutError(), jetstream.nats.errors.OutboundBufferLimitError()]
+    reasons = ["no reply in time", "the connection is lost"]
 
     async def connect(*_: str) -> Any:
         nonlocal attempts
         attempts += 1
         await turn()
-        raise TimeoutError
+        raise errors[attempts - 1]
 
     monkeypatch.setattr(jetstream_ends, "connect", connect)
     ends = jetstream_ends.JetStreamEnds("nats://host", stream_of, clock)
@@ -139,6 +141,7 @@ async def test_reads_of_ends_share_a_failed_connection(monkeypatch: pytest.Monke
             *(ends.read("index", shard) for shard in range(3)), return_exceptions=True
         )
         assert [type(each) for each in read] == [UnavailableError] * 3
+        assert {str(each).split(": ")[-1] for each in read} == {reasons[looks - 1]}
         assert attempts == looks
         clock.advance(3.1)
 
