@@ -72,10 +72,7 @@ def _check_built(directory: Path, index: IndexManifest, target: GraphTarget) -> 
     shard = shard_number_of(directory.name) or 0
     try:
         manifest = read_shard_manifest(directory)
-        if is_emptied(directory, manifest):
-            findings = GenerationFindings(recall=1.0, faults=())
-        else:
-            findings = check_contents(directory, manifest, target)
+        findings = _check_built_files(directory, manifest, target)
     except Exception as error:  # noqa: BLE001 (even files with right checksums may be nonsense)
         return ShardReport(shard=shard, passages=0, recall=0.0, faults=(_describe_error(error),))
     return ShardReport(
@@ -84,6 +81,22 @@ def _check_built(directory: Path, index: IndexManifest, target: GraphTarget) -> 
         recall=findings.recall,
         faults=(*identity_faults(manifest, directory, index), *findings.faults),
     )
+
+
+def _check_built_files(
+    directory: Path, manifest: ShardManifest, target: GraphTarget
+) -> GenerationFindings:
+    """Checks the files of a built shard, unless a merge has removed them, or does so meanwhile."""
+    removed = GenerationFindings(recall=1.0, faults=())
+    if is_emptied(directory, manifest):
+        return removed
+    try:
+        findings = check_contents(directory, manifest, target)
+    except Exception:
+        if not is_emptied(directory, manifest):
+            raise
+        return removed
+    return removed if is_emptied(directory, manifest) else findings
 
 
 def _add_writes(report: ShardReport, directory: Path, target: GraphTarget) -> ShardReport:

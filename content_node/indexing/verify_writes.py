@@ -54,7 +54,7 @@ def check_writes(shard: Path, target: GraphTarget) -> WriteFindings | None:
         name = newest_name(shard)
         try:
             return _check_writes(shard, target)
-        except ArtefactError:
+        except (ArtefactError, OSError):
             if newest_name(shard) == name:
                 raise
             # a merge has removed the files that were read, or trimmed the log

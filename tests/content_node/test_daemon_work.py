@@ -72,7 +72,7 @@ import winnow.content_node.__main__ as node
 from winnow.content_node.composing.loader import ShardLoader
 from winnow.content_node.settings import NodeSettings
 
-def load(*_):
+def load(*_, **options):
     print("loading", file=sys.stderr, flush=True)
     threading.Event().wait()
 

@@ -590,6 +590,7 @@ def test_a_demo_logs_complete_lines_and_no_closed_port(
 ) -> None:
     asked = ["--index", str(indexes[2]), "--questions", str(questions_file)]
     result = here("demo", "--once", *asked, "--listen", "127.0.0.1:0")
+    assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1].endswith("answers as expected"), result.stdout
     assert result.stdout.splitlines()[-1][0].isdecimal()
 

@@ -3,8 +3,10 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from archiving_index import built_index
 from conftest import PASSAGES
 from damaged_files import flip_bit
 from fake_split_reader import lower
@@ -12,13 +14,16 @@ from fed_index import FedIndex
 from live_writes import logged
 from typer.testing import CliRunner
 
-from winnow.content_node.indexing import verify_writes
+from winnow.bundle import Bundle
+from winnow.content_node.indexing import verify, verify_writes
 from winnow.content_node.indexing.cli import app
+from winnow.content_node.indexing.contents import check_contents
 from winnow.content_node.indexing.verify import ShardReport, verify_index
 from winnow.content_node.live.copying import check_live_log
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.merging.names import generation_path
+from winnow.content_node.shard.built_files import remove_built_passages
 from winnow.content_node.shard.saving import FILES
 from winnow.content_node.states.manifest import DATA, STATES_FILE
 from winnow.content_node.states.writing import StatesWriter
@@ -102,19 +107,39 @@ def test_a_log_that_does_not_go_on_from_the_base_is_a_fault(fed: FedIndex) -> No
     assert "has a vector of 8 values" in vector
 
 
-def test_a_merge_meanwhile_is_no_fault(fed: FedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    merges = [fed.merge]
+@pytest.mark.parametrize("step", ["check_contents", "PassageStore", "check_live_log"])
+def test_a_merge_meanwhile_is_no_fault(
+    fed: FedIndex, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    merges, then = [fed.merge], getattr(verify_writes, step)
 
-    def after_merging(*values: object) -> object:
+    def after_merging(*values: Any, **options: Any) -> object:
         if merges:
             merges.pop()(0)
             shutil.rmtree(generation_path(fed.shards[0], 3))
-        return check_live_log(*values)  # type: ignore[arg-type]
+            if step == "check_contents":
+                raise FileNotFoundError
+        return then(*values, **options)
 
-    monkeypatch.setattr(verify_writes, "check_live_log", after_merging)
+    monkeypatch.setattr(verify_writes, step, after_merging)
     report = verified(fed)
     assert (report.faults, report.passages, report.unmerged) == ((), len(fed.held), 0)
     fed.close()
+
+
+@pytest.mark.bundle
+def test_the_removal_of_built_passages_meanwhile_is_no_fault(
+    bundle: Bundle, tmp_path: Path, recorder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an index with tenants a merge removes them."""
+
+    def after_removal(directory: Path, *values: Any) -> object:
+        remove_built_passages(directory)
+        return check_contents(directory, *values)
+
+    monkeypatch.setattr(verify, "check_contents", after_removal)
+    [report] = verify_index(built_index(bundle, tmp_path, recorder), 10, 0.9)
+    assert (report.faults, report.passages) == ((), 3)
 
 
 def test_the_command_says_how_many_writes_are_unmerged(fed: FedIndex) -> None:
