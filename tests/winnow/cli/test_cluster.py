@@ -7,14 +7,16 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import pytest
 
+from winnow.cli.local import cluster as local_cluster
 from winnow.cli.local.cluster import LocalCluster
 from winnow.cli.local.plan import LocalPlan
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.index_directory import shard_directories
+from winnow.v1.shard_pb2 import ListShardsResponse, ShardFault
 
 
 @dataclass
@@ -112,3 +114,50 @@ def test_an_index_without_a_readable_manifest_is_refused(index: Path, text: str)
     (index / "index.json").write_text(text, encoding="utf-8")
     with pytest.raises(ArtefactError, match="is damaged"):
         shard_directories(index)
+
+
+@dataclass
+class StartingFront:
+    """A front that is not ready until it was asked some times."""
+
+    polls: int
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def available(self) -> bool:
+        self.polls -= 1
+        return self.polls < 0
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [None, ListShardsResponse(faults=[ShardFault(is_loading=True)]), ListShardsResponse()],
+    ids=["it does not reply yet", "a shard is loading", "all shards are loaded"],
+)
+async def test_a_cluster_is_given_up_only_once_nothing_is_loading(
+    index: Path, monkeypatch: pytest.MonkeyPatch, reply: ListShardsResponse | None
+) -> None:
+    """The files of a large index are verified for minutes."""
+
+    async def list_shards(_: str) -> ListShardsResponse | None:
+        return reply
+
+    async def check() -> None:
+        pass
+
+    monkeypatch.setattr(local_cluster, "AnswerClient", lambda *_, **__: StartingFront(polls=3))
+    monkeypatch.setattr(local_cluster, "list_shards", list_shards)
+    monkeypatch.setattr(local_cluster, "_READY_SECONDS", -1.0)
+    monkeypatch.setattr(local_cluster, "_POLL_SECONDS", 0.0)
+    cluster, _ = recorded(LocalPlan(index, Path("b"), "127.0.0.1:0"))
+    cluster.nodes = ["127.0.0.1:1"]
+    with cluster:
+        if reply is None or reply.faults:
+            await cluster.wait_ready(check)
+        else:
+            with pytest.raises(UnavailableError, match="the cluster was not ready after"):
+                await cluster.wait_ready(check)

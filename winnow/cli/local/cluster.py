@@ -25,6 +25,7 @@ from winnow.v1 import shard_pb2, shard_pb2_grpc
 __all__ = ["LoadFailure", "LocalCluster", "LocalPlan", "load_failure"]
 
 _READY_SECONDS = 120.0
+"""Seconds in which fronts find shards that are loaded. Loading takes longer for a large index."""
 _POLL_SECONDS = 0.1
 _INFO_TIMEOUT = 1.0
 _LOG_TAIL_LINES = 6
@@ -111,7 +112,7 @@ class LocalCluster:
 
         Raises:
             UnavailableError: a process ended, a shard failed to load, or the cluster was not ready
-                in time. The message has the last log lines.
+                in time, although no shard was still loading. The message has the last log lines.
 
         """
         started = time.monotonic()
@@ -121,10 +122,12 @@ class LocalCluster:
                 while not await client.available():
                     await check()
                     if time.monotonic() - started > _READY_SECONDS:
-                        raise UnavailableError(
-                            f"the cluster was not ready after {_READY_SECONDS:g} s"
-                            f"{self.last_log_lines()}"
-                        )
+                        if not await self._is_loading():
+                            raise UnavailableError(
+                                f"the cluster was not ready after {_READY_SECONDS:g} s"
+                                f"{self.last_log_lines()}"
+                            )
+                        started = time.monotonic()
                     await asyncio.sleep(_POLL_SECONDS)
         # otherwise the server of another program on this port would count as ready
         await check()
@@ -156,6 +159,15 @@ class LocalCluster:
             raise UnavailableError(f"{name} ended with exit code {code}{self.last_log_lines(name)}")
         for name, failure in (await self.load_failures()).items():
             raise UnavailableError(f"{name} could not load its shards: {failure.reason}")
+
+    async def _is_loading(self) -> bool:
+        """Whether a process is still starting or loads a shard."""
+        if not self.nodes:
+            return True  # the one process replies once it has loaded its shards, or ends
+        replies = await asyncio.gather(*map(list_shards, self.nodes))
+        return any(
+            reply is None or any(fault.is_loading for fault in reply.faults) for reply in replies
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -189,19 +201,28 @@ def _read_tail(log: IO[bytes]) -> list[str]:
     return tail.decode(errors="replace").splitlines()[-_LOG_TAIL_LINES:]
 
 
+async def list_shards(address: str) -> shard_pb2.ListShardsResponse | None:
+    """Returns what the node at HOST:PORT reports about its shards; None if it does not reply."""
+    async with open_channel(address) as channel:
+        stub = shard_pb2_grpc.ShardServiceStub(channel)
+        try:
+            request = shard_pb2.ListShardsRequest()
+            reply: shard_pb2.ListShardsResponse = await stub.ListShards(
+                request, timeout=_INFO_TIMEOUT
+            )
+        except grpc.aio.AioRpcError:
+            return None
+    return reply
+
+
 async def load_failure(address: str) -> LoadFailure | None:
     """Why the node at HOST:PORT failed to load shards.
 
     None if no shard failed to load, or the node does not reply.
     """
-    async with open_channel(address) as channel:
-        stub = shard_pb2_grpc.ShardServiceStub(channel)
-        try:
-            reply = await stub.ListShards(shard_pb2.ListShardsRequest(), timeout=_INFO_TIMEOUT)
-        except grpc.aio.AioRpcError:
-            return None
-    failed = [fault.reason for fault in reply.faults if not fault.is_loading]
-    if not failed:
+    reply = await list_shards(address)
+    failed = [fault.reason for fault in reply.faults if not fault.is_loading] if reply else []
+    if reply is None or not failed:
         return None
     return LoadFailure(
         "; ".join(failed), of_all=len(failed) == len(reply.faults) + len(reply.shards)
