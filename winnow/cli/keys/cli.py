@@ -130,3 +130,4 @@ def remove(
 ) -> None:
     """Revoke a key. Front nodes refuse the key within two seconds, and end streams that use it."""
     remove_key(file, name)
+    typer.echo(f"removed key {name} from {file}", err=True)

@@ -46,7 +46,8 @@ def test_a_new_key_opens_the_gate_until_it_is_removed(shell: Shell) -> None:
     (key,) = read_keys(shell.file)
     assert (key.scopes, key.rate) == (frozenset({Scope.ASK, Scope.FEED}), Rate(5, 5))
     assert Gate([key]).admit(Scope.ASK, token) == key
-    assert shell.run("remove", "alice") == (0, "", "")
+    removed = f"removed key alice from {shell.file}\n"
+    assert shell.run("remove", "alice") == (0, "", removed)
     assert read_keys(shell.file) == ()
 
 
