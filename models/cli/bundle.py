@@ -38,9 +38,10 @@ from winnow.bundle import load_bundle, read_manifest
 
 Fit = Callable[[calibration.Calibration, int], ScoreWeights]
 _DocumentsOption = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
-        help="Directory of documents to fit on, too, with index and questions.jsonl.",
+        help="Directory with index and questions.jsonl to fit on, too; repeat for further kinds of "
+        "text, each with its own name. Every kind counts equally.",
         show_default="Wikipedia only",
     ),
 ]
@@ -142,7 +143,7 @@ def calibrate(
             )
         fit = partial(calibrate_late_interaction, candidates=candidates)
     chosen = calibration.Calibration(
-        Workspace(work), bundle, typer.echo, documents=documents, share=share
+        Workspace(work), bundle, typer.echo, collections=_collections(documents), share=share
     )
     score = fit(chosen, seed)
     typer.echo(
@@ -151,6 +152,17 @@ def calibrate(
         f"+ {score.hybrid:.4f} hybrid distance; "
         f"no answer below {score.no_answer_below:.3f}"
     )
+
+
+def _collections(given: Sequence[Path] | None) -> list[Path]:
+    """Returns the collections; raises BadParameter if two kinds of text have the same name."""
+    collections = [each.resolve() for each in given or ()]
+    names = [calibration.WIKIPEDIA.lower(), *(each.name.lower() for each in collections)]
+    if len(set(names)) < len(names):
+        raise typer.BadParameter(
+            "two kinds of text have the same name: rename a directory of --documents"
+        )
+    return collections
 
 
 def calibrate_texts(
@@ -166,7 +178,7 @@ def calibrate_texts(
     has late interaction.
     """
     chosen = calibration.Calibration(
-        Workspace(work), bundle, typer.echo, documents=documents, share=share
+        Workspace(work), bundle, typer.echo, collections=_collections(documents), share=share
     )
     fitted = calibration.calibrate_texts(chosen, seed)
     typer.echo(f"odds = {fitted.logit:.4f} relevance + {fitted.words:.4f} words {fitted.bias:+.4f}")

@@ -45,8 +45,8 @@ from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
 from winnow.domain.text_relevance import TextRelevance
 
-WIKIPEDIA, DOCUMENTS = "Wikipedia", "documents"
-"""Kinds of text."""
+WIKIPEDIA = "Wikipedia"
+"""The kind of text of the held-out questions. Each collection is a further kind, with its name."""
 _MAX_QUESTIONS = {
     "squad": 500,
     "squad-tokenised": 500,
@@ -70,8 +70,8 @@ class Calibration:
     report: Report
     """Gets lines about the fit."""
     _: KW_ONLY
-    documents: Path | None = None
-    """Collection of documents with questions (`models.measuring.collection`)."""
+    collections: Sequence[Path] = ()
+    """Indexes with questions (`models.measuring.collection`), with different names."""
     share: float = 1.0
     """Share of the held-out questions of Wikipedia to fit on."""
 
@@ -140,7 +140,7 @@ def calibrate_texts(calibration: Calibration, seed: int) -> TextRelevance:
     tokenizer = Tokenizer.from_file(str(bundle.tokenizer))
     nearest = retrieve(questions, passages, calibration.embedder(bundle), tokenizer)
     retrieved = best_passages(nearest, passages, bundle.manifest.retrieval.words)
-    kinds = _with_documents(calibration, questions, retrieved, DEFAULT_PASSAGES)
+    kinds = _with_collections(calibration, questions, retrieved, DEFAULT_PASSAGES)
     weights = fit_relevance(read_passages(calibration, kinds), calibration.report)
     amend_manifest(calibration.bundle, text_relevance=relevance_entry(weights))
     return weights
@@ -177,7 +177,7 @@ def judged_questions(questions: Sequence[TrainingQuestion]) -> list[JudgedQuesti
     return [JudgedQuestion(text=each.question, answers=each.answers) for each in questions]
 
 
-def retrieve_documents(
+def retrieve_from(
     collection: Path, bundle: Bundle, count: int
 ) -> tuple[list[JudgedQuestion], list[Sequence[ScoredPassage]]]:
     """Returns the questions of a collection, and the best `count` passages of each question."""
@@ -195,7 +195,7 @@ def _fit_and_write(
     retrieved: Sequence[Sequence[RankedPassage]],
     share: float,
 ) -> ScoreWeights:
-    kinds = _with_documents(calibration, questions, retrieved, PASSAGES)
+    kinds = _with_collections(calibration, questions, retrieved, PASSAGES)
     read = read_passages(calibration, kinds)
     shares = [share if kind == WIKIPEDIA else 1.0 for kind in read]
     fit = fit_reading(read, shares, calibration.report)
@@ -208,21 +208,21 @@ def _fit_and_write(
     return fit.score
 
 
-def _with_documents(
+def _with_collections(
     calibration: Calibration,
     questions: Sequence[TrainingQuestion],
     retrieved: Sequence[Sequence[RankedPassage]],
     count: int,
 ) -> dict[str, RetrievedPassages]:
-    """Returns the best `count` passages of each question, also about documents if there are any."""
+    """Returns the best `count` passages of each question, also of those of all collections."""
     best = [row[:count] for row in retrieved]
     kinds = {WIKIPEDIA: RetrievedPassages(judged_questions(questions), best)}
-    if calibration.documents is not None:
-        bundle = load_bundle(calibration.bundle)
-        word_weight = bundle.manifest.retrieval.words
-        asked, found = retrieve_documents(calibration.documents, bundle, count)
+    bundle = load_bundle(calibration.bundle)
+    word_weight = bundle.manifest.retrieval.words
+    for collection in calibration.collections:
+        asked, found = retrieve_from(collection, bundle, count)
         ranked = [[_ranked_passage(each, word_weight) for each in row] for row in found]
-        kinds[DOCUMENTS] = RetrievedPassages(asked, ranked)
+        kinds[collection.name] = RetrievedPassages(asked, ranked)
     return kinds
 
 

@@ -19,13 +19,12 @@ from models.measuring.retrieving import find_candidates
 from models.measuring.token_scores import TokenScores
 from models.mining.retrievers import CANDIDATES, ScoredPassage
 from models.steps.calibration import (
-    DOCUMENTS,
     WIKIPEDIA,
     Calibration,
     RetrievedPassages,
     judged_questions,
     read_passages,
-    retrieve_documents,
+    retrieve_from,
 )
 from models.steps.reading_fit import COUNTS, DEFAULT_PASSAGES, Report, curve_text, fit_reading
 from winnow.bundle import Bundle, load_bundle
@@ -47,8 +46,8 @@ def calibrate_late_interaction(
     bundle = load_bundle(calibration.bundle)
     scores = TokenScores(bundle, calibration.workspace.vectors)
     found = {WIKIPEDIA: _wikipedia(calibration, bundle, seed)}
-    if calibration.documents is not None:
-        found[DOCUMENTS] = _documents(calibration.documents, bundle)
+    for collection in calibration.collections:
+        found[collection.name] = _candidates_of(collection, bundle)
     for kind, each in found.items():
         _report_depths(kind, each, calibration.report)
     scored = {kind: _score(each, scores, candidates) for kind, each in found.items()}
@@ -94,8 +93,8 @@ def _wikipedia(calibration: Calibration, bundle: Bundle, seed: int) -> _Found:
     return _Found(judged_questions(questions), found, is_right)
 
 
-def _documents(collection: Path, bundle: Bundle) -> _Found:
-    questions, found = retrieve_documents(collection, bundle, 2 * CANDIDATES)
+def _candidates_of(collection: Path, bundle: Bundle) -> _Found:
+    questions, found = retrieve_from(collection, bundle, 2 * CANDIDATES)
     is_right = [
         [question.accepts_passage(candidate.passage) for candidate in row]
         for question, row in zip(questions, found, strict=True)

@@ -157,6 +157,15 @@ def test_a_bundle_and_a_ladder_are_built_and_resumed(
     assert len({each.fingerprint for each in manifests}) == len(manifests)
 
 
+@pytest.mark.parametrize("names", [("a", "b/a"), ("wikipedia",)])
+def test_kinds_of_text_have_different_names(names: tuple[str, ...], tmp_path: Path) -> None:
+    """Reports and files of scores name them."""
+    given = [part for name in names for part in ("--documents", tmp_path / name)]
+    refused = invoke("calibrate", "--work", tmp_path, *given)
+    assert refused.exit_code == 2
+    assert "two kinds of text have the same name" in " ".join(refused.output.split())
+
+
 def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
@@ -183,7 +192,7 @@ def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     collection = collection_of(data, bundle, tmp_path / "collection")
     calibrated = invoke("calibrate", "--bundle", bundle, "--work", work, "--documents", collection)
     assert calibrated.exit_code == 0, calibrated.output
-    assert "documents, fitted: exact match" in calibrated.output
+    assert "collection, fitted: exact match" in calibrated.output
     score = read_manifest(bundle).score
     assert score.words is not None
     assert score.min_confidence is not None
