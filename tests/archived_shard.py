@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from live_shards import built
+from live_shards import built, opened
 from live_writes import put
 from prometheus_client import CollectorRegistry
 from tenacious import turn
@@ -19,20 +19,13 @@ from winnow.content_node.archiving.files import (
 from winnow.content_node.archiving.opened_shard import OpenedShard
 from winnow.content_node.archiving.policy import ArchivePolicy
 from winnow.content_node.archiving.shard import ArchivableShard
-from winnow.content_node.live.limits import WriteLimits
-from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.merging.newest import open_newest
-from winnow.content_node.metrics import ArchiveMetrics, WriteMetrics
+from winnow.content_node.metrics import ArchiveMetrics
 from winnow.content_node.shard import open_shard
 from winnow.deadline import Deadline
 from winnow.domain.tenant import stored_id
 from winnow.storage.pull import NoProgress
-
-LIMITS = WriteLimits(
-    shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=10_000, has_tenants=True
-)
 
 
 class Killed(BaseException):
@@ -59,18 +52,6 @@ def was_killed(work: Callable[[], object]) -> bool:
     except Killed:
         return True
     return False
-
-
-def opened(directory: Path) -> LiveShard:
-    return open_live(
-        directory,
-        lambda trimmed: open_newest(
-            directory, trimmed, lambda each: open_shard(each, ef=64), feeding=True
-        ),
-        lambda _: LIMITS,
-        WriteMetrics(CollectorRegistry()),
-        feeding=True,
-    )
 
 
 def archives_at(url: str) -> Archives:

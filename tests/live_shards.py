@@ -7,13 +7,25 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from live_writes import DIMENSION, encoded, put
+from prometheus_client import CollectorRegistry
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.log_entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.merging.newest import open_newest
+from winnow.content_node.metrics import WriteMetrics
+from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
+
+TENANT_LIMITS = WriteLimits(
+    shard=0, shards=1, dimension=DIMENSION, vocabulary=1_000, max_unmerged=10_000, has_tenants=True
+)
+"""The limits of a shard with tenants."""
 
 
 def built(directory: Path, texts: Mapping[str, str], *, tenants: bool = False) -> Path:
@@ -116,3 +128,16 @@ class Fed:
             return float(((own - vector) ** 2).sum())
 
         return sorted(self.passages, key=distance)[:k]
+
+
+def opened(directory: Path, limits: WriteLimits = TENANT_LIMITS) -> LiveShard:
+    """Opens a shard with tenants, and its log."""
+    return open_live(
+        directory,
+        lambda trimmed: open_newest(
+            directory, trimmed, lambda each: open_shard(each, ef=64), feeding=True
+        ),
+        lambda _: limits,
+        WriteMetrics(CollectorRegistry()),
+        feeding=True,
+    )

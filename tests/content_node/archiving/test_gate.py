@@ -169,10 +169,14 @@ async def test_an_unreachable_archive_is_told_also_while_its_store_hangs() -> No
     """The place of the archive is for the log of the node, and not for callers."""
     restores = Restores()
     restores.error = ArchiveUnreachableError("cannot use s3://secret")
-    gate = gate_of(restores)
+    clock = ManualClock()
+    gate = ShardGate(restores, clock)
     with pytest.raises(RestoringError):
         await call(gate, 1)
-    await asyncio.sleep(5)
+    restoring = gate.begin_restore()
+    assert restoring is not None
+    await asyncio.wait([restoring])
+    clock.advance(5)
     with pytest.raises(ArchiveUnreachableError) as refused:  # and not that it is being restored
         await call(gate, 1)
     assert restores.begun == 2

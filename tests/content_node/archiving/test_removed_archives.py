@@ -30,6 +30,7 @@ from winnow.content_node.archiving.folder import recorded_folder
 from winnow.content_node.archiving.removing import try_remove_archives
 from winnow.content_node.archiving.shard import ArchivableShard
 from winnow.content_node.archiving.stub import read_stub
+from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.shard import open_shard
@@ -224,6 +225,11 @@ async def test_earlier_versions_leave_the_archive_also_after_a_failure_or_a_kill
     await archiving.check()
 
 
+async def merge_and_serve(live: LiveShard, directory: Path) -> None:
+    merged = merge(live.directory, directory, live.sequence)
+    await live.swap(open_shard(Path(merged.directory), ef=64))
+
+
 async def test_the_copy_of_a_restored_shard_leaves_the_archive_after_a_merge(
     archiving: Archiving,
 ) -> None:
@@ -236,8 +242,7 @@ async def test_the_copy_of_a_restored_shard_leaves_the_archive_after_a_merge(
         await live.write([Write(id_of_whole_tenant("acme"))], Deadline.after(60))
         await tidied(shard)
         assert stored_files(archiving)
-        merged = merge(live.directory, archiving.directory, live.sequence)
-        await live.swap(open_shard(Path(merged.directory), ef=64))
+        await merge_and_serve(live, archiving.directory)
         archiving.passages, archiving.sequence = contents(live), live.sequence
     await tidied(shard)
     assert not stored_files(archiving)
@@ -261,8 +266,7 @@ async def test_a_deleted_tenant_leaves_the_archive_although_archiving_fails_afte
     async with shard.gate.enter(Deadline.after(60)) as inside:
         live = inside.live
         await live.write([Write(id_of_whole_tenant("acme"))], Deadline.after(60))
-        merged = merge(live.directory, archiving.directory, live.sequence)
-        await live.swap(open_shard(Path(merged.directory), ef=64))
+        await merge_and_serve(live, archiving.directory)
     with monkeypatch.context() as patched:
         patched.setattr(files, "take_snapshot", fail)
         assert not await shard.archive()

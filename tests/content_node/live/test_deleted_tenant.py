@@ -4,18 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from live_shards import built
+from live_shards import TENANT_LIMITS, built, opened
 from live_writes import delete, encoded, put
-from prometheus_client import CollectorRegistry
 
-from winnow.content_node.live.limits import WriteLimits
-from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.tidying import remove_obsolete
-from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.snapshots.contents import open_shard_files
@@ -26,9 +21,6 @@ from winnow.domain.tenant import id_of_whole_tenant, prefix_of, stored_id
 from winnow.domain.write import Outcome, Write
 from winnow.errors import InvalidRequestError
 
-LIMITS = WriteLimits(
-    shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=10_000, has_tenants=True
-)
 WHOLE = Write(id_of_whole_tenant("acme"))
 S, U = Outcome.STORED, Outcome.UNCHANGED
 
@@ -46,18 +38,6 @@ def directory(tmp_path: Path) -> Path:
         for number in range(passages)
     }
     return built(tmp_path, texts, tenants=True)
-
-
-def opened(directory: Path, limits: WriteLimits = LIMITS) -> LiveShard:
-    return open_live(
-        directory,
-        lambda trimmed: open_newest(
-            directory, trimmed, lambda each: open_shard(each, ef=64), feeding=True
-        ),
-        lambda _: limits,
-        WriteMetrics(CollectorRegistry()),
-        feeding=True,
-    )
 
 
 async def write(shard: LiveShard, *writes: Write) -> list[Outcome]:
@@ -192,7 +172,7 @@ async def test_both_halves_of_a_split_shard_delete_a_tenant(
         target = tmp_path / f"half-{half}"
         target.mkdir()
         write_half(shard.directory, directory, half, target, following=False)
-        own = opened(target, replace(LIMITS, shard=half))
+        own = opened(target, replace(TENANT_LIMITS, shard=half))
         found.append(passages_of(own, "acme"))
         assert found[-1]
         assert await write(own, WHOLE) == [S]
