@@ -11,7 +11,7 @@ from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
 
 Result = TypeVar("Result")
-LONG = 60.0
+LONG = 300.0
 """Seconds in which a wait, a call or a process of a test ends, however busy the machine is."""
 LATER = Deadline.after(86_400)
 """A deadline after the last test. It is counted from the import, long before a slow test begins."""

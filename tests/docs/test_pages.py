@@ -73,7 +73,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, bundle: Bundle) -> Itera
     made = Workspace(directory, *(f"127.0.0.1:{port}" for port in ports))
     running = serve(made)
     try:
-        until(lambda: running.poll() is not None or asyncio.run(serving(made.front)), 240)
+        until(lambda: running.poll() is not None or asyncio.run(serving(made.front)))
         assert running.poll() is None, (directory / "log").read_text(encoding="utf-8")
         yield made
     finally:

@@ -109,7 +109,7 @@ class Up:
             async with AnswerClient(self.address) as client:
                 return await client.available()
 
-        until(lambda: asyncio.run(serving()), 120)
+        until(lambda: asyncio.run(serving()))
         return children(self.process.pid)
 
     def wait_said(self, words: str) -> str:
@@ -384,7 +384,7 @@ def test_a_node_with_a_damaged_shard_runs_until_sigterm(damaged: Path) -> None:
     command += ["--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as node:
         try:
-            until(lambda: "passages.sqlite is damaged" in asked_why(port), 120)
+            until(lambda: "passages.sqlite is damaged" in asked_why(port))
             assert "winnow_node_ready 0.0" in fetch(f"127.0.0.1:{metrics}")
             assert told_again_and_again(node) == 0
         finally:
@@ -409,7 +409,7 @@ def test_a_node_reports_a_missing_directory_until_it_is_back(
     command += ["--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as node:
         try:
-            until(lambda: "winnow_node_ready 1.0" in measured(metrics), 120)
+            until(lambda: "winnow_node_ready 1.0" in measured(metrics))
             shard.rename(tmp_path / "away")
             until(lambda: "was replaced or deleted while it was served" in asked_why(port))
             assert "winnow_node_shard_changed 1.0" in measured(metrics)
@@ -471,7 +471,7 @@ def test_up_restarts_its_server_answers_is_benchmarked_and_leaves_no_process(
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "winnow_request_seconds_bucket" in fetch(up.metrics)
     up.process.send_signal(signal.SIGINT)
-    said += up.process.communicate(timeout=60)[1]
+    said += up.process.communicate(timeout=LONG)[1]
     assert up.process.returncode == 0
     assert not alive(pids)
     assert said.count(NO_STATES) >= 2
@@ -505,7 +505,7 @@ def test_up_precomputes_states_on_request(
         up.wait_ready()
         (answer,) = asyncio.run(answered(up.address))[:1]
         up.process.send_signal(signal.SIGINT)
-        _, said = up.process.communicate(timeout=60)
+        _, said = up.process.communicate(timeout=LONG)
     finally:
         up.process.kill()
     assert answer.text == "Alexander Fleming"
@@ -589,7 +589,8 @@ def test_a_demo_logs_complete_lines_and_no_closed_port(
     here: InProcess, indexes: dict[int, Path], questions_file: Path
 ) -> None:
     asked = ["--index", str(indexes[2]), "--questions", str(questions_file)]
-    result = here("demo", "--once", *asked, "--listen", "127.0.0.1:0")
+    addresses = ["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]
+    result = here("demo", "--once", *asked, *addresses)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1].endswith("answers as expected"), result.stdout
     assert result.stdout.splitlines()[-1][0].isdecimal()
@@ -642,7 +643,7 @@ def test_a_server_is_restarted_even_if_standard_error_is_broken(
 def test_ctrl_c_ends_a_cluster_that_is_not_yet_ready(up: Up) -> None:
     until(lambda: bool(children(up.process.pid)))
     up.process.send_signal(signal.SIGINT)
-    _, said = up.process.communicate(timeout=60)
+    _, said = up.process.communicate(timeout=LONG)
     assert (up.process.returncode, said.splitlines()[-1]) == (0, "stopped")
 
 
@@ -727,6 +728,6 @@ def test_a_full_output_causes_no_traceback(
 ) -> None:
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "winnow", *arguments],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=LONG, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (code, said)

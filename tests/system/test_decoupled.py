@@ -43,7 +43,7 @@ class Serving:
         )
 
     def wait_ready(self) -> None:
-        until(lambda: self.process.poll() is not None or self._serving(), 120)
+        until(lambda: self.process.poll() is not None or self._serving())
         assert self.process.poll() is None, self.process.stderr and self.process.stderr.read()
 
     def _serving(self) -> bool:

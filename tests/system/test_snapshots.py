@@ -89,7 +89,7 @@ def ready(url: str, shard: Path) -> str:
     said = shard.with_name("said.log")
     with said.open("w") as log, subprocess.Popen(command, stderr=log) as node:
         try:
-            until(lambda: '"ready"' in said.read_text() or node.poll() is not None, 120)
+            until(lambda: '"ready"' in said.read_text() or node.poll() is not None)
         finally:
             node.terminate()
         assert node.wait(60) == 0, said.read_text()

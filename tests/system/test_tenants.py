@@ -200,7 +200,7 @@ def test_a_tenant_is_exported_deleted_everywhere_and_fed_again(
         assert client.count_passages() == 0
         assert not client.search(ASKED).passages
         assert "gamma" not in [each.name for each in client.list_tenants()]
-    until(lambda: holding(shared.index, "Gammaheim") == [], 120)
+    until(lambda: holding(shared.index, "Gammaheim") == [])
     assert holding(shared.index, "Alphaheim")
     verified = winnow("index", "verify", str(shared.index))
     assert verified.returncode == 0, verified.stdout + verified.stderr

@@ -112,7 +112,7 @@ def test_exemplars_link_to_traces(
         cluster.use()
         return bool(prometheus.traces(f"winnow_{stage}_seconds_bucket"))
 
-    until(led, 120)
+    until(led)
     assert all(len(each) == 32 for each in prometheus.traces(f"winnow_{stage}_seconds_bucket"))
 
 

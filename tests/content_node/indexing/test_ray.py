@@ -18,7 +18,7 @@ import needs
 import numpy as np
 import pytest
 from conftest import Recorder
-from tenacious import until
+from tenacious import LONG, until
 from typer.testing import CliRunner
 
 from winnow.bundle import Bundle
@@ -37,7 +37,6 @@ from winnow.domain.shard import shard_name
 from winnow.errors import IdentityError, UnavailableError, WinnowError
 
 pytestmark = [
-    pytest.mark.timeout(300),
     # not by importing it: it reads its settings then
     pytest.mark.skipif(find_spec("ray") is None, reason=needs.RAY),
     pytest.mark.skipif(sys.platform != "linux", reason=needs.LINUX),
@@ -65,6 +64,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ray() -> Iterator[Any]:
     """Ray with room for two workers."""
     before = dict(os.environ)
+    os.environ |= {"RAY_gcs_server_port_wait_time_s": "500"}  # of the 600 that a test may take
     with open_cluster("", 2, 128 << 20) as connected:
         yield connected
     os.environ.clear()
@@ -125,9 +125,9 @@ def test_ctrl_c_ends_ray_too_and_another_engine_goes_on_to_the_same_index(
         start_new_session=True,
     )
     try:
-        until(lambda: encoded_passages(out) > 0 or running.poll() is not None, 120)
+        until(lambda: encoded_passages(out) > 0 or running.poll() is not None)
         os.killpg(running.pid, signal.SIGINT)
-        said = running.communicate(timeout=60)[1]
+        said = running.communicate(timeout=LONG)[1]
     finally:
         running.kill()
         running.wait()

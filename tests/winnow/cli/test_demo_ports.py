@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from held_ports import free_ports
 
-from winnow.cli.local.demo import _choose_address
+from winnow.cli.local.demo import _default_address, _given_address
 from winnow.errors import UnavailableError
 from winnow.settings.errors import SettingsError
 
@@ -19,7 +19,7 @@ def taken() -> Iterator[str]:
 
 def test_any_free_port_does_where_nobody_chose_one_and_it_is_said(taken: str) -> None:
     said: list[str] = []
-    found = _choose_address("--listen", None, taken, said.append)
+    found = _default_address("--listen", taken, said.append)
     assert found != taken
     assert said == [
         f"{taken} is in use: this demo listens on {found} instead (--listen changes it)"
@@ -29,12 +29,12 @@ def test_any_free_port_does_where_nobody_chose_one_and_it_is_said(taken: str) ->
 def test_the_usual_port_is_taken_without_a_word() -> None:
     said: list[str] = []
     usual = f"127.0.0.1:{free_ports(1)[0]}"
-    assert _choose_address("--listen", None, usual, said.append) == usual
+    assert _default_address("--listen", usual, said.append) == usual
     assert not said
 
 
 def test_a_port_that_was_chosen_is_not_replaced(taken: str) -> None:
     with pytest.raises(UnavailableError, match="choose another port with --listen"):
-        _choose_address("--listen", taken, "127.0.0.1:8080", print)
+        _given_address("--listen", taken)
     with pytest.raises(SettingsError, match="--listen: '8080' has no port"):
-        _choose_address("--listen", "8080", "127.0.0.1:8080", print)
+        _given_address("--listen", "8080")

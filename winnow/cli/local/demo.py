@@ -97,8 +97,8 @@ def demo(
     """
     console = output.console()
     say = partial(console.print, markup=False, soft_wrap=True)
-    address = _choose_address("--listen", listen, _LISTEN, say)
-    http = "" if http_listen == "" else _choose_address("--http-listen", http_listen, _HTTP, say)
+    given_address = None if listen is None else _given_address("--listen", listen)
+    given_http = _given_address("--http-listen", http_listen) if http_listen else None
     labelled = read_questions(questions)
     bundle = default_bundle()
     if index is None:
@@ -106,6 +106,9 @@ def demo(
         _prepare(passages, index, shards)
     elif not index.exists():
         _build(passages, index, shards)
+    # not before the build, which takes a minute: another demo could take the ports meanwhile
+    address = given_address or _default_address("--listen", _LISTEN, say)
+    http = "" if http_listen == "" else given_http or _default_address("--http-listen", _HTTP, say)
     heads = default_heads()
     texts = read_texts(_CORPUS / "texts.jsonl") if heads.is_dir() else []
     plan = LocalPlan(
@@ -186,25 +189,26 @@ def _run(arguments: list[str]) -> None:
         raise typer.Exit(code)
 
 
-def _choose_address(
-    flag: str, wanted: str | None, default: str, say: Callable[[str], object]
-) -> str:
-    """The address to listen on: `wanted`, else `default`; any free port if `default` is in use.
+def _given_address(flag: str, wanted: str) -> str:
+    """The address that a flag gives, with a free port instead of port 0.
 
-    Called before the index is built. Raises SettingsError if `wanted` is not an address, and
-    UnavailableError if `wanted` is in use.
+    Called before the index is built. Raises SettingsError if it is not an address, and
+    UnavailableError if it is in use.
     """
-    if wanted is None:
-        free = str(with_fallback_port(Address.parse(default)))
-        if free != default:
-            say(f"{default} is in use: this demo listens on {free} instead ({flag} changes it)")
-        return free
     try:
         address = with_free_port(Address.parse(wanted))
     except ValueError as error:
         raise SettingsError(f"{flag}: {error}") from error
     require_free([address], flag)
     return str(address)
+
+
+def _default_address(flag: str, default: str, say: Callable[[str], object]) -> str:
+    """The address to listen on without a flag: `default`; any free port if that is in use."""
+    free = str(with_fallback_port(Address.parse(default)))
+    if free != default:
+        say(f"{default} is in use: this demo listens on {free} instead ({flag} changes it)")
+    return free
 
 
 async def _ask(
