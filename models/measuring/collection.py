@@ -1,8 +1,9 @@
-"""Reads questions about an index of documents.
+"""Reads questions about an index of documents or passages.
 
 A collection is a directory with an index in `index`, and with `questions.jsonl`. Each line has a
 `question`, its accepted `answers` (empty if no document answers it), and the `sentence` that
-contains the answer. `bench/documents/questions.jsonl` has the same form.
+contains the answer. `bench/documents/questions.jsonl` has the same form. Further indexes, in
+directories whose names begin with `index-`, add passages to the first one.
 """
 
 import json
@@ -15,9 +16,10 @@ from models.measuring.judging import JudgedQuestion
 _INDEX, _QUESTIONS = "index", "questions.jsonl"
 
 
-def index_of(collection: Path) -> Path:
-    """Returns the index of a collection."""
-    return collection / _INDEX
+def indexes_of(collection: Path) -> list[Path]:
+    """Returns the index of a collection, and then its further indexes."""
+    further = sorted(each for each in collection.glob(f"{_INDEX}-*") if each.is_dir())
+    return [collection / _INDEX, *further]
 
 
 def read_collection(collection: Path) -> list[JudgedQuestion]:

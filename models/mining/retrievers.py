@@ -1,5 +1,6 @@
 """Retrieves passages for training questions, by words alone or with a served index."""
 
+import heapq
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 
 from models.data import Passage
 from winnow.bundle import Bundle
+from winnow.content_node.live.word_counts import word_counts_at_build
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
+from winnow.stateless.words.counts import IndexCounts
 from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.tokenizer import Tokenizer
 
@@ -48,6 +51,8 @@ class LexicalIndex:
 
 CANDIDATES = 100
 """Number of candidates by vector and of candidates by words, the default of a front node."""
+_ALL = 2 * CANDIDATES
+"""Number of passages to retrieve from a shard: all candidates of both kinds."""
 _EF = 256
 """HNSW search width (ef)."""
 
@@ -64,36 +69,56 @@ class ScoredPassage:
 
 
 class ServedRetriever:
-    """Retrieves the best passages of an index. Thread-safe."""
+    """Retrieves the best passages of one or several indexes. Thread-safe."""
 
-    def __init__(self, index: Path, bundle: Bundle) -> None:
-        """Opens every shard. Raises ArtefactError if one is damaged."""
-        shards = read_index_manifest(index).shards
-        self._views = [
-            view_of(open_shard(index / shard_name(shard, shards), _EF)) for shard in range(shards)
-        ]
+    def __init__(self, indexes: Sequence[Path], bundle: Bundle) -> None:
+        """Opens every shard. Words have the rarity that they have in the first index.
+
+        Raises:
+            ArtefactError: a shard is damaged.
+            NotLoadedError: a shard of the first index has no word counts.
+
+        """
+        shards = [shard for index in indexes for shard in _shards_of(index)]
+        segments = [open_shard(shard, _EF) for shard in shards]
+        self._views = [view_of(segment) for segment in segments]
+        self._counts = IndexCounts.of(word_counts_at_build(segments[0]), [])
         self._tokenizer, manifest = Tokenizer(bundle.tokenizer), bundle.manifest
         self._max_question_tokens = manifest.encoder.max_question_tokens - SPECIAL_TOKENS
         self._word_weight = manifest.retrieval.words
 
     def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[ScoredPassage]:
-        """Returns the best `k` passages for a question and its vector, best first."""
+        """Returns the best `k` passages for a question and its vector, best first.
+
+        They are among the `CANDIDATES` nearest or the `CANDIDATES` best by words.
+        """
         ids = self._tokenizer.tokenise(question).ids[: self._max_question_tokens]
         encoded = EncodedQuestion(
             text=question, token_ids=ids, vector=vector, bundle_fingerprint=""
         )
-        depth = RetrievalDepth(passages=k, candidates=CANDIDATES, by_words=CANDIDATES)
+        encoded = self._counts.weigh(encoded)
+        depth = RetrievalDepth(passages=_ALL, candidates=CANDIDATES, by_words=CANDIDATES)
         hits = [
             (hit, view)
             for view in self._views
             for hit in retrieve(view, encoded, depth, self._word_weight).hits
         ]
-        hits.sort(key=lambda pair: (pair[0].hybrid_distance, pair[0].passage_id))
-        stored = [(hit, view.load(hit.row).passage) for hit, view in hits[:k]]
+        nearest = heapq.nsmallest(CANDIDATES, hits, key=lambda pair: pair[0].distance)
+        by_words = heapq.nlargest(CANDIDATES, hits, key=lambda pair: pair[0].words)
+        candidates = {hit.passage_id: (hit, view) for hit, view in (*nearest, *by_words)}
+        best = heapq.nsmallest(
+            k, candidates.values(), key=lambda pair: (pair[0].hybrid_distance, pair[0].passage_id)
+        )
+        stored = [(hit, view.load(hit.row).passage) for hit, view in best]
         return [
             ScoredPassage(Passage(passage.title, passage.text), hit.distance, hit.words)
             for hit, passage in stored
         ]
+
+
+def _shards_of(index: Path) -> list[Path]:
+    shards = read_index_manifest(index).shards
+    return [index / shard_name(shard, shards) for shard in range(shards)]
 
 
 def read_retrieved(path: Path) -> Iterator[tuple[str, list[ScoredPassage]]]:

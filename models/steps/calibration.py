@@ -18,7 +18,7 @@ from models.measuring.calibrate import (
     read_candidates,
     sample_questions,
 )
-from models.measuring.collection import index_of, read_collection
+from models.measuring.collection import indexes_of, read_collection
 from models.measuring.confidence import SHARE
 from models.measuring.judging import JudgedQuestion
 from models.measuring.reading import OfflineReader
@@ -182,7 +182,7 @@ def retrieve_from(
 ) -> tuple[list[JudgedQuestion], list[Sequence[ScoredPassage]]]:
     """Returns the questions of a collection, and the best `count` passages of each question."""
     questions = read_collection(collection)
-    retriever = ServedRetriever(index_of(collection), bundle)
+    retriever = ServedRetriever(indexes_of(collection), bundle)
     texts = [question.text for question in questions]
     vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions(texts)
     found = [retriever.find(*each, count) for each in zip(texts, vectors, strict=True)]

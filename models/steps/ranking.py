@@ -55,7 +55,7 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Wo
         *exclude_questions(data.pairs(), development),
     ]
     excluded = {question.gold.text for question in development if question.gold is not None}
-    retriever = ServedRetriever(index, bundle)
+    retriever = ServedRetriever([index], bundle)
     cache = workspace.create().retrieved_passages
     retrieved = _retrieve(questions, retriever, bundle, excluded, cache)
     reader = OfflineReader(
