@@ -15,6 +15,7 @@ from winnow.searcher import Read, Retrieved
 from winnow.shard_writer import WritableShard
 
 Part = TypeVar("Part")
+LOADING = "the shard is still loading"
 
 
 class ServedShard:
@@ -127,5 +128,5 @@ class ServedShard:
         if self.fault:
             raise self.fault_error
         if part is None:
-            raise UnavailableError("the shard is still loading")
+            raise UnavailableError(LOADING)
         return part

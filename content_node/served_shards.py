@@ -1,12 +1,12 @@
 """The shards of a content node, as callers see them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from winnow.content_node.joint_retrieval import JointRetrieval
 from winnow.content_node.local_shard import Retrieval
-from winnow.content_node.served_shard import ServedShard
+from winnow.content_node.served_shard import LOADING, ServedShard
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import NodeReport, ShardFault
@@ -25,20 +25,35 @@ class ServedShards:
         joint: JointRetrieval,
         node: str = "",
         address: str = "",
+        is_starting: bool = False,
     ) -> None:
         """`joint` retrieves from several shards for one call.
 
         `node` and `address` are the name and the address of a node that follows an assignment.
-        Other nodes leave them empty.
+        Other nodes leave them empty. `is_starting` means that `expect` will name the shards on this
+        disk; until then `report` fails.
         """
         self._joint = joint
         self._shards, self._node, self._address = list(shards), node, address
         self._hidden: list[ServedShard] = []
         """Shards that are not reported but still answer calls."""
+        self._is_starting = is_starting
+        self._expected: set[int] = set()
+        """Numbers of shards on this disk that are not added yet."""
+
+    def expect(self, shards: Iterable[int]) -> None:
+        """Reports shards on this disk as loading until they are added.
+
+        Other nodes would restore a snapshot of a shard that no node reports.
+        """
+        self._is_starting = False
+        self._expected.update(shards)
 
     def add(self, shard: ServedShard, *, hidden: bool = False) -> None:
         """Adds a shard that answers calls; reports it to front nodes unless it is `hidden`."""
         (self._hidden if hidden else self._shards).append(shard)
+        if shard.number is not None:
+            self._expected.discard(shard.number)
 
     def hide(self, shard: ServedShard) -> None:
         """Stops reporting a shard, so that fronts send it no new calls.
@@ -64,7 +79,12 @@ class ServedShards:
         return any(each.index_id == index_id for each in (*self._shards, *self._hidden))
 
     async def report(self, deadline: Deadline) -> NodeReport:
-        """Returns the descriptions of the served shards, and the faults of the other shards."""
+        """Returns the descriptions of the served shards, and the faults of the other shards.
+
+        Raises UnavailableError while the node does not know its shards yet.
+        """
+        if self._is_starting:
+            raise UnavailableError("the node is starting")
         infos, faults = [], []
         for each in self._shards:
             try:
@@ -74,6 +94,7 @@ class ServedShards:
             except UnavailableError as error:
                 faults.append(ShardFault(each.number, error))
         faults += [ShardFault(each.number, each.fault_error) for each in self._hidden if each.fault]
+        faults += [ShardFault(each, UnavailableError(LOADING)) for each in sorted(self._expected)]
         return NodeReport(tuple(infos), tuple(faults), self._node, self._address)
 
     def searcher(self, shard: int | None) -> ServedShard:

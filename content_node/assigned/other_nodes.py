@@ -41,13 +41,16 @@ class OtherNodes:
             )
 
     async def reports(self, assignment: Assignment) -> dict[str, NodeReport]:
-        """Returns the reports of the other nodes that reply, by name."""
+        """Returns the reports of the other nodes that reply, by name.
+
+        The address of a node that ended may be that of another node now, or of this one.
+        """
         names = other_nodes(assignment, self._settings.name)
         replies = await asyncio.gather(*map(self._peer_nodes.report, names), return_exceptions=True)
         return {
             name: reply
             for name, reply in zip(names, replies, strict=True)
-            if not isinstance(reply, BaseException)
+            if not isinstance(reply, BaseException) and reply.node == name
         }
 
     async def copy_shard(

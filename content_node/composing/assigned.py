@@ -70,7 +70,9 @@ def assigned_shards(
     arguments are those of `AssignedShards` and `RunningShards`.
     """
     assert parts.peer_nodes is not None  # shards move to this node
-    served = ServedShards(joint=parts.joint, node=settings.name, address=settings.peer_address)
+    served = ServedShards(
+        joint=parts.joint, node=settings.name, address=settings.peer_address, is_starting=True
+    )
     return AssignedShards(
         settings,
         RunningShards({}, parts, registry, set_serving, served=served),

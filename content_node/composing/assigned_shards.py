@@ -111,13 +111,17 @@ class AssignedShards:
         await DaemonWork(partial(prepare_data, self._data)).result()
         self._lock = await DaemonWork(partial(lock_data, self._data)).result()
         await self._read_assignment()
-        await self._others.check_name(self._assignment)
-        await self._delete_partial_copies()
-        found = await DaemonWork(partial(shards_in, self._data)).result()
-        for directory in reversed(found):  # halves before their shard, which lacks later writes
+        found: dict[int, Path] = {}
+        for directory in await DaemonWork(partial(shards_in, self._data)).result():
             number = shard_number_of(directory.name)
             if number is not None and self._is_known(directory):
-                await self._open_shard(number, directory)
+                found[number] = directory
+        self.served.expect(found)
+        await self._others.check_name(self._assignment)
+        await self._delete_partial_copies()
+        for number in sorted(found, reverse=True):
+            # halves before their shard, which lacks later writes
+            await self._open_shard(number, found[number])
         self._tasks.append(
             asyncio.create_task(keep_running("following the assignment", self._follow_assignment))
         )
@@ -355,6 +359,7 @@ class AssignedShards:
         A failure is reported as the shard's fault.
         """
         if (failed := self._failed.pop(shard, None)) is not None:
+            self.served.expect([shard])  # it is reported throughout
             await self._shards.remove(failed)
         hidden = await self._is_half_of_held(shard)
         running = self._shards.add(directory, max_unmerged=self._max_unmerged(), hidden=hidden)

@@ -206,7 +206,10 @@ def open_node_indexes(
         parts = open_node_parts(settings, bundle, own, runtimes, shards=1)
     if default is not None:
         health.add_index("")
-    nothing = ServedShards(joint=parts.joint, node=settings.name, address=settings.peer_address)
+    without_shards = partial(
+        ServedShards, joint=parts.joint, node=settings.name, address=settings.peer_address
+    )
+    nothing, unopened = without_shards(), without_shards(is_starting=True)
     opener = NamedIndexOpener(
         settings, parts, labelled=labelled, health=health, peers=peers, sleep=sleep
     )
@@ -215,7 +218,7 @@ def open_node_indexes(
         settings,
         CatalogFile(settings.indexes),
         opener,
-        served=ServedIndexes(default.served if default is not None else nothing, nothing),
+        served=ServedIndexes(default.served if default is not None else nothing, nothing, unopened),
         default=default,
         watch_files=peers.watch_files if watches_files else None,
         sleep=sleep,

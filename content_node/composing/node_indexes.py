@@ -13,7 +13,7 @@ import structlog
 from winnow.catalog import CatalogFile
 from winnow.catalog_reader import CATALOG_INTERVAL, CatalogReader, ReadsCatalog
 from winnow.content_node.archiving.removing import try_remove_archives
-from winnow.content_node.assigned.directories import delete_shard, prepare_data
+from winnow.content_node.assigned.directories import delete_shard, prepare_data, shards_in
 from winnow.content_node.composing.assigned_shards import AssignedShards
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
@@ -150,6 +150,8 @@ class NodeIndexes:
         others, and is tried again.
         """
         await DaemonWork(partial(prepare_data, self._data)).result()
+        found = await DaemonWork(partial(_index_directories, self._data)).result()
+        self.indexes.expect(map(_index_id, found))
         if self._default is not None:
             await self._default.load()
         saved = await self._read_saved()
@@ -313,6 +315,9 @@ class NodeIndexes:
             await shards.load()
         except Exception as error:  # noqa: BLE001 (the other indexes are served)
             self._record_failure(name, index_id, error)
+            directory = index_directory(self._data, index_id)
+            if await DaemonWork(partial(_has_shards, directory)).result():
+                self.indexes.expect([index_id])
             await self._close_index(index_id)
 
     def _record_failure(self, name: str, index_id: str, error: Exception) -> None:
@@ -345,7 +350,7 @@ class NodeIndexes:
         That takes long if the archive of their shards hangs.
         """
         for directory in await DaemonWork(partial(_index_directories, self._data)).result():
-            index_id = directory.name.removeprefix("index-")
+            index_id = _index_id(directory)
             if self._may_change(index_id, now) and catalog.is_deleted(index_id, now):
                 self._start_change(index_id, self._delete_index(index_id, directory))
 
@@ -380,6 +385,19 @@ def _try_delete(directory: Path, archive_url: str) -> bool:
         _log.warning("dropped index not deleted", directory=str(directory), reason=str(error))
         return False
     return try_remove_archives(shards, archive_url) and delete_shard(directory)
+
+
+def _has_shards(directory: Path) -> bool:
+    """Whether the directory of an index has a shard, as far as is known."""
+    try:
+        return bool(shards_in(directory))
+    except WinnowError:
+        return True
+
+
+def _index_id(directory: Path) -> str:
+    """The inverse of `index_directory`."""
+    return directory.name.removeprefix("index-")
 
 
 def _index_directories(data: Path) -> list[Path]:

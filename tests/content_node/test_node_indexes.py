@@ -36,10 +36,9 @@ BOTH = (
 class FakeIndex:
     """An index of a node without shards."""
 
-    def __init__(
-        self, name: str, closed: list[str], failing: set[str], assignment: CatalogAssignment
-    ) -> None:
-        self.name, self._closed, self._failing = name, closed, failing
+    def __init__(self, name: str, node: "FakeNode", assignment: CatalogAssignment) -> None:
+        self.name, self._closed, self._failing = name, node.closed, node.failing
+        self._cannot_load = node.cannot_load
         self._assignment = assignment
         self.writes = IndexWrites()
         """What its shards do with writes."""
@@ -48,6 +47,8 @@ class FakeIndex:
 
     async def load(self) -> None:
         """Loads nothing."""
+        if self.name in self._cannot_load:
+            raise UnavailableError("too many open files")
 
     async def apply_copies(self) -> None:
         self.writes = self._assignment.writes()
@@ -72,12 +73,11 @@ class FakeNode:
         self.opened: dict[str, FakeIndex] = {}
         self.failing: set[str] = set()
         """Indexes that cannot be closed."""
+        self.cannot_load: set[str] = set()
         settings = NodeSettings.load({"indexes": "x.json", "name": "a", "data": data}, None, {})
-        nothing = ServedShards(joint=joint_retrieval())
-        self.indexes = NodeIndexes(
-            settings, self, self, served=ServedIndexes(nothing, nothing), clock=self.clock
-        )
-        self.nothing = nothing
+        self.nothing, self.unopened = (ServedShards(joint=joint_retrieval()) for _ in range(2))
+        served = ServedIndexes(self.nothing, self.nothing, self.unopened)
+        self.indexes = NodeIndexes(settings, self, self, served=served, clock=self.clock)
 
     def read(self) -> Catalog | None:
         assert threading.current_thread().daemon, "hung storage would delay the exit"
@@ -89,7 +89,7 @@ class FakeNode:
         self, name: str, index: CatalogIndex, assignment: CatalogAssignment
     ) -> AssignedShards:
         index_directory(self.data, index.index_id).mkdir(exist_ok=True)
-        self.opened[name] = FakeIndex(name, self.closed, self.failing, assignment)
+        self.opened[name] = FakeIndex(name, self, assignment)
         return cast("AssignedShards", self.opened[name])
 
     def rename(self, index_id: str, name: str) -> None:
@@ -104,7 +104,8 @@ class FakeNode:
         await happens(lambda: not self.indexes._changing)
 
     def serves(self, index_id: str) -> bool:
-        return self.indexes.indexes.of_index(index_id) is not self.nothing
+        served = self.indexes.indexes.of_index(index_id)
+        return served is not self.nothing and served is not self.unopened
 
 
 async def test_a_dropped_index_answers_until_all_fronts_know_of_it(tmp_path: Path) -> None:
@@ -127,6 +128,25 @@ async def test_a_dropped_index_answers_until_all_fronts_know_of_it(tmp_path: Pat
     await node.update()
     assert (node.serves("1"), node.serves("2"), node.closed) == (False, True, ["old"])
     assert index_directory(tmp_path, "1").exists()
+
+
+async def test_a_node_tells_nobody_that_it_lacks_an_index_that_it_has_not_opened(
+    tmp_path: Path,
+) -> None:
+    """Otherwise other nodes would restore snapshots of its shards, beside these shards."""
+    node = FakeNode(tmp_path, BOTH)
+    assert node.indexes.indexes.of_index("1") is node.unopened
+    (index_directory(tmp_path, "1") / shard_name(0, 1)).mkdir(parents=True)
+    node.cannot_load.add("old")
+    await node.indexes.load()
+    assert node.indexes.indexes.of_index("1") is node.unopened
+    assert node.indexes.indexes.of_index("3") is node.nothing
+    assert node.serves("2")
+    node.cannot_load.clear()
+    node.clock.advance(10.0)
+    await node.update()
+    assert node.indexes.indexes.of_index("1") is node.opened["old"].served
+    await node.indexes.close()
 
 
 async def test_the_metrics_of_a_renamed_index_leave_its_old_name_to_another_index(

@@ -5,6 +5,7 @@ import shutil
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -12,11 +13,16 @@ from assigned_nodes import AssignedNode, Nodes, assigned_node, briefly
 from awaited import AwaitedCount
 
 from winnow.bundle import Bundle
+from winnow.content_node.composing import assigned_shards
+from winnow.content_node.composing.assigned_shards import AssignedShards
+from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.live.custody import Custody, Role, read_custody, write_custody
 from winnow.content_node.pull_shard import LoggedProgress
+from winnow.content_node.shard.manifest import SHARD_FILE
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.deadline import Deadline
-from winnow.domain.shard import shard_name, shard_of
+from winnow.domain.shard import NodeReport, shard_name, shard_of
 from winnow.domain.write import Outcome, Write
 from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
 from winnow.settings.errors import SettingsError
@@ -199,6 +205,59 @@ async def test_no_snapshot_is_restored_while_a_node_is_silent(nodes: Nodes, tmp_
     report = await b.reports(lambda report: bool(report.faults))
     report = await b.reports(lambda report: "does not reply" in str(report.faults[0].error))
     assert [fault.shard for fault in report.faults] == [1]
+
+
+async def test_a_starting_node_reports_all_shards_on_its_disk(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise another node could restore a snapshot beside a shard that is opened later."""
+    reported: list[set[int | None] | str] = []
+
+    async def note(shards: AssignedShards) -> None:
+        try:
+            reported.append(_numbers(await shards.served.report(Deadline.after(60))))
+        except UnavailableError as error:
+            reported.append(str(error))
+
+    read, open_shard = AssignedShards._read_assignment, AssignedShards._open_shard
+
+    async def noted_read(self: AssignedShards) -> None:
+        await note(self)
+        await read(self)
+
+    async def noted_open(self: AssignedShards, *given: Any) -> None:
+        await note(self)
+        await open_shard(self, *given)
+
+    monkeypatch.setattr(AssignedShards, "_read_assignment", noted_read)
+    monkeypatch.setattr(AssignedShards, "_open_shard", noted_open)
+    await nodes.start("a")
+    assert reported[:4] == ["the node is starting", *[{0, 1, 2}] * 3]
+
+
+async def test_a_shard_that_is_tried_again_is_reported_throughout(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[set[int | None]] = []
+    tries, remove = AwaitedCount(), RunningShards.remove
+
+    async def noted_remove(self: RunningShards, shard: RunningShard) -> None:
+        await remove(self, shard)
+        reported.append(_numbers(await self.served.report(Deadline.after(60))))
+        tries.add()
+
+    (tmp_path / "a" / shard_name(1, 3) / SHARD_FILE).write_text("damaged")
+    monkeypatch.setattr(assigned_shards, "_RETRY_AFTER", 0.0)
+    monkeypatch.setattr(RunningShards, "remove", noted_remove)
+    await nodes.start("a")
+    nodes.assign({})
+    await tries.reaches(1)
+    assert reported[0] == {0, 1, 2}
+
+
+def _numbers(report: NodeReport) -> set[int | None]:
+    """The shards of which a node tells something."""
+    return {*(info.shard for info in report.infos), *(fault.shard for fault in report.faults)}
 
 
 async def test_one_node_restores_a_shard_of_several_empty_nodes(
