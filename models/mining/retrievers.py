@@ -19,8 +19,8 @@ from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
-from winnow.stateless.words.counts import IndexCounts
 from winnow.text.encoder import SPECIAL_TOKENS
+from winnow.text.index_counts import IndexCounts
 from winnow.text.tokenizer import Tokenizer
 
 

@@ -18,7 +18,7 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import IdentityError, UnavailableError, WinnowError
 from winnow.shard_writer import WordSource
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.words.counts import IndexCounts, have_same_counts
+from winnow.text.index_counts import IndexCounts, have_same_counts
 
 _log = structlog.get_logger("stateless.words.statistics")
 _TIMEOUT = 1.0

@@ -12,7 +12,7 @@ from winnow.domain.question import EncodedQuestion
 from winnow.domain.shard import shard_of
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import WinnowError
-from winnow.stateless.words.counts import IndexCounts, have_same_counts
+from winnow.text.index_counts import IndexCounts, have_same_counts
 from winnow.text.rarity import mean_length, rarities
 
 EVERY = tuple(range(64))
