@@ -232,4 +232,4 @@ def _settings(
     directory: str | Path, bundle: str | Path | None, heads: str, config: str | Path | None
 ) -> StandaloneSettings:
     flags = {"index": Path(directory), "bundle": Path(bundle or default_bundle()), "heads": heads}
-    return StandaloneSettings.load(flags, Path(config) if config is not None else None)
+    return StandaloneSettings.embedded(flags, Path(config) if config is not None else None)

@@ -1,13 +1,25 @@
 """Settings of `winnow standalone`: a front node with all shards of an index in its process."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator
 
 from winnow.content_node.settings import NodeSettings
 from winnow.settings.common import cores
 from winnow.stateless.settings import FrontSettings
+
+_OF_SERVERS = ("tls_cert", "tls_key", "tls_client_ca")
+_OF_FRONTS = (*_OF_SERVERS, "keys", "indexes", "http_feed")
+"""Settings of a front that do not concern a program which opens an index without a server."""
+_OF_NODES = (*_OF_SERVERS, "pull", "assignment", "indexes", "data", "address")
+"""Settings of a content node that do not concern shards in the process of the front.
+
+For example, all shards would pull the one shard at the URL of `pull`.
+"""
+_OF_WRITES = ("journal", "journal_skew", "archive_url", "archive_after", "archive_restores")
+"""Settings of a content node that do not concern shards which take no writes."""
 
 
 class StandaloneSettings(FrontSettings):
@@ -32,6 +44,15 @@ class StandaloneSettings(FrontSettings):
     )
     index: Path = Field(description="Directory of the index, written by `winnow index build`.")
 
+    @classmethod
+    def embedded(cls, flags: Mapping[str, Any], config: Path | None) -> Self:
+        """Loads the settings of a program that opens an index, and serves it on no port.
+
+        Variables that only servers need may be set in the same shell. They are ignored. Raises
+        SettingsError as `load` does.
+        """
+        return cls.load(flags, config, ignored=_OF_FRONTS)
+
     @field_validator("indexes")
     @classmethod
     def _refuse_catalog(cls, indexes: str) -> str:
@@ -49,13 +70,14 @@ class StandaloneSettings(FrontSettings):
 
         Args:
             shard: directory of any of the shards.
-            feed: whether the shards take writes; None reads it from the variables and the file.
+            feed: whether the shards take writes; None reads it from the variables and the file. If
+                false, the settings of the journal and the archive are ignored.
 
         Raises:
             SettingsError: a variable or the file has a wrong value for content nodes.
 
         """
-        # otherwise all shards would pull the one shard at this URL
-        flags = {"shard": shard, "bundle": self.bundle, "feed": feed, "pull": ""}
+        flags = {"shard": shard, "bundle": self.bundle, "feed": feed}
         index = {"shards": shard.parent}  # no archive may be in it
-        return NodeSettings.load(flags | index, self.file)
+        ignored = _OF_NODES if feed is not False else (*_OF_NODES, *_OF_WRITES)
+        return NodeSettings.load(flags | index, self.file, ignored=ignored)

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.content_node.admission import AdmittedSearcher
 from winnow.content_node.archiving.files import restore_shard
+from winnow.content_node.archiving.stub import read_stub
 from winnow.content_node.composing.parts import NodeParts
 from winnow.content_node.late_interaction.scoring import LateRanking, LateScorer
 from winnow.content_node.late_interaction.sent_tokens import SentTokens
@@ -72,11 +73,15 @@ class ShardLoader:
         """Restores an archived or missing shard, and loads it. Blocks for seconds to minutes.
 
         `at_start`: whether an archived shard is restored because the node starts, and not for a
-        call. Then a line of the log says so.
+        call. Then two lines of the log say so: one before, because a restore takes long and changes
+        the directory even if the shard is only read, and one after.
 
         Raises ArtefactError, IdentityError or UnavailableError if that fails.
         """
         url = self._parts.settings.archive_url
+        if at_start and (archived := read_stub(self._directory)) is not None:
+            # without fields: `winnow ask --index` shows only the text of a warning
+            _log.warning(f"restoring archived shard {self._directory} from {archived.url}")
         stub = restore_shard(self._directory, url, LoggedProgress())
         if stub is not None and at_start:
             _log.info(

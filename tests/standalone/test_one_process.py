@@ -20,6 +20,7 @@ from winnow.client import AsyncClient, Options, PassageFields, Reply, ShardStatu
 from winnow.content_node.settings import NodeSettings
 from winnow.errors import ArtefactError
 from winnow.index_directory import shard_directories
+from winnow.settings.errors import SettingsError
 from winnow.standalone.settings import StandaloneSettings
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.tracing.tracer import NO_TRACER
@@ -137,6 +138,32 @@ def test_the_shards_follow_a_journal_only_if_the_settings_say_so(
     assert settings.node(shard, feed=None).feed
     assert not settings.node(shard, feed=False).feed
     assert settings.node(shard, feed=None).pull == "", "one URL is not that of every shard"
+
+
+def test_an_index_that_is_only_read_ignores_the_variables_of_servers_in_the_same_shell(
+    indexes: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell in which nodes are started can also run `winnow ask --index`."""
+    shard = shard_directories(indexes[1])[0]
+    for name, value in {
+        "NODE_ARCHIVE_URL": "s3://bucket/archive",
+        "NODE_ARCHIVE_AFTER": "60",
+        "NODE_JOURNAL": "nats://127.0.0.1:4222",
+        "NODE_INDEXES": "s3://bucket/indexes.json",
+        "NODE_DATA": "/data",
+        "FRONT_INDEXES": "s3://bucket/indexes.json",
+        "FRONT_KEYS": "/missing",
+        "FRONT_TLS_CERT": "/missing",
+        "FRONT_HTTP_FEED": "true",
+    }.items():
+        monkeypatch.setenv(f"WINNOW_{name}", value)
+    settings = StandaloneSettings.embedded({"index": indexes[1]}, None)
+    node = settings.node(shard, feed=False)
+    assert (node.archive_url, node.journal, node.indexes) == ("", "", "")
+    assert (settings.keys, settings.tls_cert) == (None, None)
+    with pytest.raises(SettingsError, match="needs --feed"):
+        settings.node(shard, feed=None)
+    assert settings.node(shard, feed=True).archive_url == "s3://bucket/archive"
 
 
 async def test_where_no_shard_can_be_loaded_the_process_ends_and_says_why(

@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -66,8 +66,12 @@ class Settings(BaseModel):
         flags: Mapping[str, Any],
         config: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        *,
+        ignored: Collection[str] = (),
     ) -> Self:
         """Reads each field from the flags, else from its variable, else from the `config` file.
+
+        `ignored`: fields that only flags set. Their variables and values in the file are ignored.
 
         Raises SettingsError if a value is wrong or missing, a name is unknown, or the file cannot
         be read.
@@ -78,10 +82,11 @@ class Settings(BaseModel):
         if config is None and environment.get(CONFIG_VARIABLE):
             config = Path(environment[CONFIG_VARIABLE])
         from_file = _read_table(config, cls.table) if config is not None else {}
+        from_file = {name: value for name, value in from_file.items() if name not in ignored}
         overrides = {
             name: _split(environment[cls.variable(name)], field.annotation)
             for name, field in cls.model_fields.items()
-            if cls.variable(name) in environment
+            if cls.variable(name) in environment and name not in ignored
         }
         overrides |= {name: value for name, value in flags.items() if value not in (None, [], ())}
         try:

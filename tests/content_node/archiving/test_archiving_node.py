@@ -127,7 +127,7 @@ async def test_an_archived_shard_takes_no_memory_is_described_and_answers_the_ne
 async def test_a_write_restores_a_shard_and_is_stored_after_a_restart(
     index: Path, bundle: Bundle, tmp_path: Path
 ) -> None:
-    """A node without an archive restores its shards when it starts."""
+    """A node without an archive restores its shards when it starts, and says so before."""
     url = str(tmp_path / "archive")
     async with node(index, bundle, archive_url=url) as running:
         archive = running.all[0]._archive
@@ -148,8 +148,13 @@ async def test_a_write_restores_a_shard_and_is_stored_after_a_restart(
         async with node(index, bundle) as running:
             assert ((await described(running)).passages, running.all[0]._archive) == (1, None)
             assert read_stub(running.all[0].directory) is None
+    directory = str(running.all[0].directory)
     (restored,) = [each for each in logged if "restored" in each["event"]]
-    assert restored["directory"] == str(running.all[0].directory)
+    assert restored["directory"] == directory
+    assert {
+        "event": f"restoring archived shard {directory} from {url}",
+        "log_level": "warning",
+    } in (logged)
 
 
 async def test_a_replica_is_restored_by_an_entry_of_its_journal_also_after_a_restart(
