@@ -89,6 +89,14 @@ Timeout = Annotated[
         help="Seconds until a request is given up.",
     ),
 ]
+Patience = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        help="Seconds in which a request must succeed, with its retries. 0 sends it once, and "
+        "waits for --timeout.",
+    ),
+]
 ReadScopeOption = Annotated[
     ReadScope | None,
     typer.Option(

@@ -1,6 +1,7 @@
 """Repeats a request of a command until it succeeds, and tells why on standard error."""
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -26,6 +27,8 @@ _PERMANENT = (NotServedError, NotLoadedError)
 _FIRST_PAUSE, _MAX_PAUSE = 0.1, 5.0
 """Seconds between two attempts."""
 _DOUBLINGS = 6
+_MIN_ATTEMPT = 1.0
+"""Minimum seconds of an attempt. A shorter one would fail by its deadline, and hide the reason."""
 _MESSAGE_INTERVAL = 10.0
 """Minimum seconds between two messages about retries."""
 Reply = TypeVar("Reply")
@@ -45,7 +48,7 @@ def backoff(attempt: int, chance: float, retry_after: float = 0.0) -> float:
 
 
 async def with_retries(
-    request: Callable[[], Awaitable[Reply]],
+    request: Callable[[float], Awaitable[Reply]],
     *,
     patience: float,
     on_retry: Callable[[WinnowError], None],
@@ -53,11 +56,11 @@ async def with_retries(
     sleep: Sleep = asyncio.sleep,
     clock: Clock = time.monotonic,
 ) -> Reply:
-    """Sends a request until it succeeds, or has failed for longer than `patience`.
+    """Sends a request until it succeeds, or until `patience` is over.
 
     Args:
-        request: sends the request.
-        patience: seconds for which a failed request is retried.
+        request: sends the request; gets the maximum seconds that it may take.
+        patience: seconds in which the request must succeed; 0 to send it once, without a limit.
         on_retry: called with the error before a retry.
         kinds: the errors that are worth a retry.
         sleep: waits for a number of seconds.
@@ -66,17 +69,18 @@ async def with_retries(
     Raises the last error, and at once an error that retries cannot resolve.
 
     """
+    limit = patience or math.inf
     began, attempt = clock(), 0
     while True:
         try:
-            return await request()
+            return await request(max(began + limit - clock(), _MIN_ATTEMPT))
         except kinds as error:
             if isinstance(error, _PERMANENT):
                 raise
             attempt += 1
             retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
             pause = backoff(attempt, random.random(), retry_after)
-            if clock() + pause - began > patience:
+            if clock() + pause + _MIN_ATTEMPT - began > patience:
                 raise
             on_retry(error)
         await sleep(pause)

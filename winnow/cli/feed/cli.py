@@ -15,7 +15,7 @@ from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedJob, FeedPlan, FeedProgress
 from winnow.cli.feed.resuming import beside
 from winnow.cli.feed.source import STDIN
-from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant, Timeout
+from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant, Patience, Timeout
 from winnow.cli.output import print_json
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
@@ -82,10 +82,7 @@ def feed(
             "FILE.tenant=NAME.feeding",
         ),
     ] = None,
-    patience: Annotated[
-        float,
-        typer.Option(min=0, help="Seconds for which a failed request is retried."),
-    ] = 120.0,
+    patience: Patience = 120.0,
     timeout: Timeout = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     credentials: Credentials | None = None,
@@ -179,17 +176,18 @@ class _ClientFeedWriter:
         self._client, self._delete, self._timeout = client, delete, timeout
         self._show_use = show_use
 
-    async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
+    async def store(self, batch: FeedBatch, limit: float) -> Sequence[WriteResult]:
+        timeout = min(self._timeout, limit)
         if self._delete:
             versions = {row.passage.id: row.put.version for row in batch.rows}
-            return await self._client.delete(versions, timeout=self._timeout)
-        results = await self._client.put(batch.fields(), timeout=self._timeout)
+            return await self._client.delete(versions, timeout=timeout)
+        results = await self._client.put(batch.fields(), timeout=timeout)
         if results.storage is not None:
             self._show_use(results.storage)
         return results
 
-    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
-        return await self._client.delete(ids, timeout=self._timeout)
+    async def delete(self, ids: Sequence[str], limit: float) -> Sequence[WriteResult]:
+        return await self._client.delete(ids, timeout=min(self._timeout, limit))
 
 
 def _resume_line(job: FeedJob, target: FeedTarget, resume_file: Path | None) -> str:

@@ -40,7 +40,7 @@ class FeedPlan:
     """Maximum number of rows in a request."""
     skip_bad_rows: bool
     patience: float
-    """Seconds for which a failed request is retried."""
+    """Seconds in which a request must succeed; 0 to send it once."""
     index: str = ""
     """Name of the index; empty for the default index."""
     tenant: str = ""

@@ -37,10 +37,13 @@ Reply = TypeVar("Reply")
 
 
 class FeedWriter(Protocol):
-    """Sends requests that store or delete passages; raises WinnowError if a request fails."""
+    """Sends requests that store or delete passages; raises WinnowError if a request fails.
 
-    async def store(self, batch: FeedBatch) -> Sequence[WriteResult]: ...
-    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]: ...
+    `limit`: maximum seconds that the request may take.
+    """
+
+    async def store(self, batch: FeedBatch, limit: float) -> Sequence[WriteResult]: ...
+    async def delete(self, ids: Sequence[str], limit: float) -> Sequence[WriteResult]: ...
 
 
 @dataclass(kw_only=True)
@@ -92,7 +95,7 @@ class Sender:
         Args:
             writer: sends the requests.
             ledger: tracks the line up to which all rows are durable.
-            patience: seconds for which a failed request is retried.
+            patience: seconds in which a request must succeed; 0 to send it once.
             on_refused: called with each row that the front node refused.
             on_stored: called with the number of rows of each stored batch.
             on_retry: called with the error before a retry.
@@ -131,8 +134,11 @@ class Sender:
                 task.cancel()
             await asyncio.gather(*self._in_flight, return_exceptions=True)
 
-    async def with_retries(self, request: Callable[[], Awaitable[Reply]]) -> Reply:
-        """Sends a request until it succeeds, or has failed for longer than `patience`."""
+    async def with_retries(self, request: Callable[[float], Awaitable[Reply]]) -> Reply:
+        """Sends a request until it succeeds, or until `patience` is over.
+
+        `request` gets the maximum seconds that it may take.
+        """
 
         def count(error: WinnowError) -> None:
             self._on_retry(error)
@@ -189,10 +195,10 @@ class Sender:
         runs = [tuple(_consecutive_ids(start, count)) for start in starts]
         attempts = 0
 
-        async def delete() -> Sequence[WriteResult]:
+        async def delete(limit: float) -> Sequence[WriteResult]:
             nonlocal attempts
             attempts += 1
-            return await self._writer.delete([name for run in runs for name in run])
+            return await self._writer.delete([name for run in runs for name in run], limit)
 
         results = await self.with_retries(delete)
         in_doubt = attempts > 1 and not was_in_doubt

@@ -15,7 +15,7 @@ from winnow import signals
 from winnow.cli.access import with_credentials
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedProgress
-from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant, Timeout
+from winnow.cli.options import FrontAddress, NamedIndex, NamedTenant, Patience, Timeout
 from winnow.cli.output import AsJson, print_json, printable
 from winnow.cli.sync.job import FolderSync, SyncOptions, SyncReport
 from winnow.cli.sync.watching import changes_of, keep_synced
@@ -56,9 +56,7 @@ def sync(
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep running, and sync again when files change.")
     ] = False,
-    patience: Annotated[
-        float, typer.Option(min=0, help="Seconds for which a failed request is retried.")
-    ] = 120.0,
+    patience: Patience = 120.0,
     timeout: Timeout = 60.0,
     as_json: AsJson = False,
     credentials: Credentials | None = None,
@@ -139,25 +137,27 @@ class ClientIndex:
         """`timeout`: of each request, in seconds."""
         self._client, self._timeout = client, timeout
 
-    async def documents(self) -> Sequence[StoredDocument]:
-        listed = self._client.list_documents(_HAS_CHECKSUM, timeout=self._timeout)
+    async def documents(self, limit: float) -> Sequence[StoredDocument]:
+        listed = self._client.list_documents(_HAS_CHECKSUM, timeout=min(self._timeout, limit))
         return [each async for each in listed]
 
-    async def uploaded(self) -> Collection[str]:
+    async def uploaded(self, limit: float) -> Collection[str]:
         where = f"{DOCUMENT_HASH} >= {format_value(UPLOADED)}"
-        listed = self._client.list_documents(where, timeout=self._timeout)
+        listed = self._client.list_documents(where, timeout=min(self._timeout, limit))
         return {each.name async for each in listed}
 
-    async def passage_ids(self, document: str) -> Sequence[str]:
+    async def passage_ids(self, document: str, limit: float) -> Sequence[str]:
         where = f"{DOCUMENT} = {format_value(document)} and {_HAS_CHECKSUM}"
-        listed = self._client.list_passages(where=where, fields=["id"], timeout=self._timeout)
+        listed = self._client.list_passages(
+            where=where, fields=["id"], timeout=min(self._timeout, limit)
+        )
         return [each.id async for each in listed]
 
-    async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
-        return await self._client.put(batch.fields(), timeout=self._timeout)
+    async def store(self, batch: FeedBatch, limit: float) -> Sequence[WriteResult]:
+        return await self._client.put(batch.fields(), timeout=min(self._timeout, limit))
 
-    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
-        return await self._client.delete(ids, timeout=self._timeout)
+    async def delete(self, ids: Sequence[str], limit: float) -> Sequence[WriteResult]:
+        return await self._client.delete(ids, timeout=min(self._timeout, limit))
 
 
 def _show(report: SyncReport, seconds: float, as_json: bool, dry_run: bool) -> None:

@@ -35,16 +35,17 @@ _CONCURRENCY = 4
 class DocumentIndex(FeedWriter, Protocol):
     """An index with documents. All methods raise WinnowError.
 
+    `limit`: maximum seconds of each request.
     Documents without a checksum are left out, since no sync or build of a folder stored them.
     """
 
-    async def documents(self) -> Sequence[StoredDocument]:
+    async def documents(self, limit: float) -> Sequence[StoredDocument]:
         """Returns the documents of the index."""
 
-    async def uploaded(self) -> Collection[str]:
+    async def uploaded(self, limit: float) -> Collection[str]:
         """Returns the names of the documents that users uploaded."""
 
-    async def passage_ids(self, document: str) -> Sequence[str]:
+    async def passage_ids(self, document: str, limit: float) -> Sequence[str]:
         """Returns the ids of the passages of a document."""
 
 
@@ -58,7 +59,7 @@ class SyncOptions:
     dry_run: bool = False
     """Whether to report the differences without sending them."""
     patience: float = 120.0
-    """Seconds for which a failed request is retried."""
+    """Seconds in which a request must succeed; 0 to send it once."""
     replace_all: bool = False
     """Whether documents may be removed although the folder has none of the index's documents."""
 

@@ -15,7 +15,6 @@ from winnow.cli.retrying import RetryMessages, with_retries
 from winnow.client import Credentials, DeletedTenant, StoredTenant
 from winnow.client.aio import AsyncClientApi
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
-from winnow.deadline import Deadline
 from winnow.errors import RestoreFailedError, RestoringError
 from winnow.quoting import many, were
 
@@ -160,9 +159,8 @@ def delete(
 
 async def _delete_in_time(api: AsyncClientApi, tenant: str, timeout: float) -> DeletedTenant:
     """Deletes a tenant. Tries for `timeout` seconds, if an archived shard cannot be restored."""
-    deadline = Deadline.after(timeout)
     return await with_retries(
-        lambda: api.delete_tenant(tenant, timeout=deadline.left()),
+        lambda limit: api.delete_tenant(tenant, timeout=min(timeout, limit)),
         patience=timeout,
         on_retry=RetryMessages().show,
         kinds=(RestoringError, RestoreFailedError),

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import itertools
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -39,6 +41,8 @@ class Feeds:
         """Refuses every other deletion."""
         self.refused: set[str] = set()
         self.requests = AwaitedList[tuple[str, ...]]()
+        self.limits: list[float] = []
+        """The seconds that each request may take."""
         self.stored: list[str] = []
         self.there: set[str] = set()
         self.go_on = asyncio.Event()
@@ -49,8 +53,9 @@ class Feeds:
         """Requests in hand."""
         self.most = self.most_deleted = 0
 
-    async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
+    async def store(self, batch: FeedBatch, limit: float) -> Sequence[WriteResult]:
         self.requests.append(batch.ids)
+        self.limits.append(limit)
         self.now.add()
         self.most = max(self.most, self.now.value)
         try:
@@ -68,7 +73,7 @@ class Feeds:
         finally:
             self.now.add(-1)
 
-    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
+    async def delete(self, ids: Sequence[str], limit: float) -> Sequence[WriteResult]:
         await asyncio.sleep(0)
         self.most_deleted = max(self.most_deleted, len(ids))
         gone = self.there & set(ids)
@@ -209,8 +214,27 @@ async def test_patience_ends() -> None:
     desk.feeds.errors = [UnavailableError(f"gone {n}") for n in range(1_000)]
     with pytest.raises(UnavailableError):
         await desk.send(batch(1, "a"))
-    assert 5 < desk.clock() - 100 <= 10
+    assert 4 < desk.clock() - 100 <= 9
     assert desk.ledger.line == 0
+
+
+async def test_no_request_takes_longer_than_the_patience_that_is_left() -> None:
+    """Else a feed with little patience would wait for a server that waits for another one."""
+    desk = Desk(patience=10)
+    desk.feeds.errors = [UnavailableError(f"gone {n}") for n in range(1_000)]
+    with pytest.raises(UnavailableError):
+        await desk.send(batch(1, "a"))
+    waited = itertools.accumulate(desk.rests, initial=0.0)
+    assert desk.feeds.limits == pytest.approx([10 - each for each in waited])
+    assert min(desk.feeds.limits) >= 1, "a shorter one would only report its deadline"
+
+
+async def test_without_patience_a_request_is_sent_once_and_without_a_limit() -> None:
+    desk = Desk(patience=0)
+    desk.feeds.errors = [UnavailableError("gone")]
+    with pytest.raises(UnavailableError):
+        await desk.send(batch(1, "a"))
+    assert desk.feeds.limits == [math.inf]
 
 
 @pytest.mark.parametrize(

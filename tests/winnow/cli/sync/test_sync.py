@@ -32,7 +32,7 @@ class FakeIndex:
         self.requests_until_failure: int | None = None
         self.failure: WinnowError | None = None
 
-    async def documents(self) -> Sequence[StoredDocument]:
+    async def documents(self, limit: float) -> Sequence[StoredDocument]:
         if self.failure:
             failure, self.failure = self.failure, None
             raise failure
@@ -41,17 +41,17 @@ class FakeIndex:
             metadata.setdefault(str(passage["document"]), []).append(passage)
         return [_indexed(name, passages) for name, passages in metadata.items()]
 
-    async def uploaded(self) -> Collection[str]:
+    async def uploaded(self, limit: float) -> Collection[str]:
         return {
             str(each["document"])
             for each in self.passages.values()
             if str(each["document_hash"]).startswith(UPLOADED)
         }
 
-    async def passage_ids(self, document: str) -> Sequence[str]:
+    async def passage_ids(self, document: str, limit: float) -> Sequence[str]:
         return [name for name, each in self.passages.items() if each["document"] == document]
 
-    async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
+    async def store(self, batch: FeedBatch, limit: float) -> Sequence[WriteResult]:
         self._count_request()
         for row in batch.rows:
             self.passages[row.passage.id] = {
@@ -61,7 +61,7 @@ class FakeIndex:
             self.stored += 1
         return [_result(row.passage.id, Outcome.STORED) for row in batch.rows]
 
-    async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
+    async def delete(self, ids: Sequence[str], limit: float) -> Sequence[WriteResult]:
         self._count_request()
         return [
             _result(each, Outcome.STORED if self.passages.pop(each, None) else Outcome.UNCHANGED)
