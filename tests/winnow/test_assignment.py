@@ -48,7 +48,7 @@ def test_a_node_stays_until_it_has_no_shards_and_does_not_run() -> None:
         (7, "", "c", "there is no shard 7: the index has 0, 1, 2"),
         (0, "", "a", "node a already has shard 0"),
         (0, "", "d", "there is no running node d: choose one of a, b, c"),
-        (1, "", "c", "shard 1 is on nodes a, b: name one"),
+        (1, "", "c", "shard 1 is on nodes a, b: name one by --from"),
         (0, "b", "c", "shard 0 is on a, not on b"),
     ],
 )

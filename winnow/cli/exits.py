@@ -9,7 +9,7 @@ from typing import cast
 
 import typer
 
-from winnow.errors import UnauthenticatedError, WinnowError
+from winnow.errors import InvalidRequestError, UnauthenticatedError, WinnowError
 from winnow.settings.errors import SettingsError
 from winnow.signals import restore_default_handlers
 from winnow.telemetry.logline import prefix_lines
@@ -17,6 +17,20 @@ from winnow.telemetry.logline import prefix_lines
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _UNKNOWN_COMMAND = re.compile("no such command '([^']+)'")
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+_FLAGS = {
+    "after": "--after",
+    "assignment": "--assignment",
+    "filter": "--where",
+    "head_ids": "--heads",
+    "heads": "--heads",
+    "index": "--on",
+    "max_loss": "--max-loss",
+    "min_confidence": "--min-confidence",
+    "passages_to_read": "--passages-to-read",
+    "tenant": "--tenant",
+    "timeout": "--timeout",
+}
+"""The flag that sets a field of a request, by the name of the field."""
 
 # typer exports neither class: they are in click or, in newer versions of typer, in a copy of click
 _UsageError, _ClickError = cast("list[type[Exception]]", typer.BadParameter.__mro__[1:3])
@@ -93,6 +107,9 @@ def _message(error: object) -> str:
     """The message of an error in Winnow's style: lower case, no full stop."""
     if isinstance(error, UnauthenticatedError):  # add what to do at a command line
         return f"{error}; give a token with --token-file or WINNOW_TOKEN"
+    if isinstance(error, InvalidRequestError):  # people know flags, and not fields of requests
+        named = ((_FLAGS.get(each.field, each.field), each) for each in error.violations)
+        return "; ".join(f"{name}: {each.description}" for name, each in named)
     if isinstance(error, _ClickError):
         text = str(error.format_message()).replace(": Value error, ", ": ")  # type: ignore[attr-defined]
         text = text.replace(": Input should", ": should")

@@ -11,7 +11,12 @@ import typer
 
 from winnow.cli.commands import main
 from winnow.cli.exits import exit_code
-from winnow.errors import UnauthenticatedError, UnavailableError
+from winnow.errors import (
+    InvalidRequestError,
+    UnauthenticatedError,
+    UnavailableError,
+    Violation,
+)
 from winnow.settings.errors import SettingsError
 
 
@@ -39,6 +44,11 @@ def failing(error: BaseException) -> Callable[[], None]:
             UnauthenticatedError("no key was sent"),
             1,
             "error: no key was sent; give a token with --token-file or WINNOW_TOKEN\n",
+        ),
+        (
+            InvalidRequestError(Violation("filter", "is odd"), Violation("ids[1]", "is empty")),
+            1,
+            "error: --where: is odd; ids[1]: is empty\n",
         ),
         (SettingsError("--x: no"), 2, "error: --x: no\ntry 'winnow up --help'\n"),
         (

@@ -136,7 +136,7 @@ class PlacedShards:
             if self._assignment.index_id != index_id:
                 description = (
                     f"it is of index {self._assignment.index_id}, but the front node serves index "
-                    f"{index_id}: give the assignment of the served index"
+                    f"{index_id}: give the assignment of the served index with --assignment"
                 )
                 raise invalid_field("assignment", description)
             return self._assignment

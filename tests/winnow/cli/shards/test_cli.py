@@ -281,6 +281,7 @@ def test_the_assignment_of_another_index_is_refused(run: Any, front: Front) -> N
     code, _, err = run("spread")
     assert code == 1
     assert "it is of index index, but the front node serves index another" in err
+    assert run("spread", "--dry-run")[2].startswith("error: --assignment: it is of index index")
 
 
 def test_a_shard_is_split_on_its_node(run: Any, front: Front, tmp_path: Path) -> None:
