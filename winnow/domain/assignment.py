@@ -102,7 +102,9 @@ class Assignment:
         if to in names:
             raise invalid_field("to", f"node {to} already has shard {shard}")
         if not node and len(names) > 1:
-            raise invalid_field("from", f"shard {shard} is on nodes {', '.join(names)}: name one by --from")
+            raise invalid_field(
+                "from", f"shard {shard} is on nodes {', '.join(names)}: name one by --from"
+            )
         node = node or names[0]
         if node not in names:
             raise invalid_field("from", f"shard {shard} is on {', '.join(names)}, not on {node}")

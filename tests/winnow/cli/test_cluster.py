@@ -134,30 +134,62 @@ class StartingFront:
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [None, ListShardsResponse(faults=[ShardFault(is_loading=True)]), ListShardsResponse()],
+    ("reply", "waits"),
+    [
+        (None, "node 0 does not reply yet"),
+        (
+            ListShardsResponse(faults=[ShardFault(is_loading=True), ShardFault()]),
+            "node 0 loads and verifies 1 shard",
+        ),
+        (ListShardsResponse(), "the front node at 127.0.0.1:"),
+    ],
     ids=["it does not reply yet", "a shard is loading", "all shards are loaded"],
 )
-async def test_a_cluster_is_given_up_only_once_nothing_is_loading(
-    index: Path, monkeypatch: pytest.MonkeyPatch, reply: ListShardsResponse | None
+async def test_a_cluster_is_given_up_only_once_nothing_is_loading_and_says_what_it_waits_for(
+    index: Path, monkeypatch: pytest.MonkeyPatch, reply: ListShardsResponse | None, waits: str
 ) -> None:
     """The files of a large index are verified for minutes."""
 
     async def list_shards(_: str) -> ListShardsResponse | None:
         return reply
 
+    monkeypatch.setattr(local_cluster, "list_shards", list_shards)
+    monkeypatch.setattr(local_cluster, "_READY_SECONDS", -1.0)
+    cluster, _ = recorded(LocalPlan(index, Path("b"), "127.0.0.1:0"))
+    cluster.nodes = ["127.0.0.1:1"]
+    if reply is None or reply.faults:
+        said = await said_at_start(cluster, monkeypatch)
+    else:
+        with pytest.raises(UnavailableError, match="the cluster was not ready after"):
+            await said_at_start(cluster, monkeypatch, said := [])
+    assert said[0].startswith(f"still starting after 0 s: {waits}")
+
+
+async def test_one_process_says_now_and_then_that_it_loads_shards(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no limit of time, so nobody would know whether it hangs."""
+    cluster, _ = recorded(LocalPlan(index, Path("b"), "127.0.0.1:0", one_process=True))
+    expected = f"still starting after 0 s: the server loads and verifies the shards of {index}"
+    assert await said_at_start(cluster, monkeypatch) == [expected] * 3
+    assert await said_at_start(cluster, monkeypatch, every=60.0) == []
+
+
+async def said_at_start(
+    cluster: LocalCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    said: list[str] | None = None,
+    every: float = -1.0,
+) -> list[str]:
+    """Waits for a front that is ready at the fourth poll; returns the messages."""
+    said = [] if said is None else said
+
     async def check() -> None:
         pass
 
     monkeypatch.setattr(local_cluster, "AnswerClient", lambda *_, **__: StartingFront(polls=3))
-    monkeypatch.setattr(local_cluster, "list_shards", list_shards)
-    monkeypatch.setattr(local_cluster, "_READY_SECONDS", -1.0)
+    monkeypatch.setattr(local_cluster, "_REPORT_SECONDS", every)
     monkeypatch.setattr(local_cluster, "_POLL_SECONDS", 0.0)
-    cluster, _ = recorded(LocalPlan(index, Path("b"), "127.0.0.1:0"))
-    cluster.nodes = ["127.0.0.1:1"]
     with cluster:
-        if reply is None or reply.faults:
-            await cluster.wait_ready(check)
-        else:
-            with pytest.raises(UnavailableError, match="the cluster was not ready after"):
-                await cluster.wait_ready(check)
+        await cluster.wait_ready(check, said.append)
+    return said

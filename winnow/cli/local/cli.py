@@ -73,7 +73,7 @@ def run(settings: UpSettings) -> None:
             _require_free(settings)
             cluster.start()
             supervisor = ClusterSupervisor(cluster, RestartLimit(time.monotonic), say)
-            signals.run(cluster.wait_ready(supervisor.check_at_start))
+            signals.run(cluster.wait_ready(supervisor.check_at_start, say))
             for number, address in enumerate(cluster.node_metrics):
                 say(f"metrics of node {number} on {address}")
             requirements = front_requirements(settings.file)

@@ -18,6 +18,7 @@ from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
 from winnow.errors import UnavailableError
 from winnow.index_directory import shard_directories
+from winnow.quoting import many
 from winnow.rpc.channel import open_channel
 from winnow.settings.names import NAME_VARIABLE
 from winnow.v1 import shard_pb2, shard_pb2_grpc
@@ -26,6 +27,8 @@ __all__ = ["LoadFailure", "LocalCluster", "LocalPlan", "load_failure"]
 
 _READY_SECONDS = 120.0
 """Seconds in which fronts find shards that are loaded. Loading takes longer for a large index."""
+_REPORT_SECONDS = 30.0
+"""Seconds between two messages that tell what the start waits for."""
 _POLL_SECONDS = 0.1
 _INFO_TIMEOUT = 1.0
 _LOG_TAIL_LINES = 6
@@ -103,26 +106,36 @@ class LocalCluster:
         """The address for clients: HOST:PORT of the front node, or a target of all front nodes."""
         return self.fronts[0] if len(self.fronts) == 1 else f"ipv4:{','.join(self.fronts)}"
 
-    async def wait_ready(self, check: Callable[[], Awaitable[None]] | None = None) -> None:
+    async def wait_ready(
+        self,
+        check: Callable[[], Awaitable[None]] | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Waits until every front node serves.
 
         Args:
             check: called repeatedly; handles processes that ended and shards that failed to load.
                 By default each of them is an error.
+            say: called every 30 seconds with a line that tells what it waits for.
 
         Raises:
             UnavailableError: a process ended, a shard failed to load, or the cluster was not ready
                 in time, although no shard was still loading. The message has the last log lines.
 
         """
-        started = time.monotonic()
+        began = started = reported = time.monotonic()
         check = check or self._check_all
         for address in (self._plan.health_listen or self.fronts[0], *self.fronts[1:]):
             async with AnswerClient(address, credentials=self._plan.credentials) as client:
                 while not await client.available():
                     await check()
-                    if time.monotonic() - started > _READY_SECONDS:
-                        if not await self._is_loading():
+                    now = time.monotonic()
+                    if now - reported > _REPORT_SECONDS:
+                        reported = now
+                        waits = await self._starting() or [f"the front node at {address}"]
+                        say(f"still starting after {now - began:.0f} s: {'; '.join(waits)}")
+                    if now - started > _READY_SECONDS:
+                        if not await self._starting():
                             raise UnavailableError(
                                 f"the cluster was not ready after {_READY_SECONDS:g} s"
                                 f"{self.last_log_lines()}"
@@ -160,14 +173,13 @@ class LocalCluster:
         for name, failure in (await self.load_failures()).items():
             raise UnavailableError(f"{name} could not load its shards: {failure.reason}")
 
-    async def _is_loading(self) -> bool:
-        """Whether a process is still starting or loads a shard."""
-        if not self.nodes:
-            return True  # the one process replies once it has loaded its shards, or ends
+    async def _starting(self) -> list[str]:
+        """Describes each process that is still starting or loads a shard."""
+        if not self.nodes:  # the one process replies once it has loaded its shards, or ends
+            return [f"the server loads and verifies the shards of {self._plan.index}"]
         replies = await asyncio.gather(*map(list_shards, self.nodes))
-        return any(
-            reply is None or any(fault.is_loading for fault in reply.faults) for reply in replies
-        )
+        described = (_start_of(f"node {number}", each) for number, each in enumerate(replies))
+        return [each for each in described if each]
 
     def __enter__(self) -> Self:
         return self
@@ -192,6 +204,14 @@ def _with_port(listen: str) -> str:
 
 def _reachable(listen: str) -> str:
     return str(Address.parse(listen).reachable) if listen else ""
+
+
+def _start_of(name: str, reply: shard_pb2.ListShardsResponse | None) -> str:
+    """Describes a content node that is still starting; empty once it has loaded all its shards."""
+    if reply is None:
+        return f"{name} does not reply yet"
+    loading = sum(fault.is_loading for fault in reply.faults)
+    return f"{name} loads and verifies {many(loading, 'shard')}" if loading else ""
 
 
 def _read_tail(log: IO[bytes]) -> list[str]:

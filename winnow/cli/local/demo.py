@@ -123,7 +123,7 @@ def demo(
         with console.status(
             f"starting {many(len(cluster.nodes), 'content node')} and a front node"
         ):
-            signals.run(cluster.wait_ready())
+            signals.run(cluster.wait_ready(say=say))
         wrong_predictions = signals.run(_predict(cluster, texts, console)) if texts else 0
         wrong = signals.run(_ask(cluster, labelled, console))
         right = len(labelled) - wrong
