@@ -67,7 +67,8 @@ class ShardLoader:
         self._directory, self._parts, self._pull = directory, parts, pull
         self._check, self._closed_since = check, closed_since
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
-        self._late = self._late_ranking()
+        self._late: LateRanking | None = None
+        """The ranking of the loaded shard by late interaction; None if there is none."""
 
     def load(self, *, at_start: bool = True) -> tuple[LiveShard, AdmittedSearcher]:
         """Restores an archived or missing shard, and loads it. Blocks for seconds to minutes.
@@ -119,9 +120,17 @@ class ShardLoader:
 
     def release(self) -> None:
         """Drops everything of a shard that was loaded. It can be loaded again."""
-        if self._late is not None:
-            self._parts.passage_tokens.background.remove(self._late.scorer)
-            self._late = self._late_ranking()
+        late, self._late = self._late, None
+        self._forget(late)
+
+    def discard(self, live: LiveShard) -> None:
+        """Releases a shard that was loaded and is not served."""
+        live.abandon()
+        self.release()
+
+    def _forget(self, late: LateRanking | None) -> None:
+        if late is not None:
+            self._parts.passage_tokens.background.remove(late.scorer)
         self._write_metrics.observe_waiting(lambda: 0, 0)
 
     def _open(self) -> tuple[LiveShard, AdmittedSearcher]:
@@ -131,6 +140,7 @@ class ShardLoader:
         lower_priority(settings.reader_nice)
         if settings.feed and parts.peer_nodes is not None:
             resume_following(self._directory)
+        late = self._late_ranking()
         live = open_live(
             self._directory,
             self._open_base,
@@ -141,10 +151,13 @@ class ShardLoader:
         try:
             self._check(live.base.manifest, self._directory)
             self._check_custody(live.custody)
-            return live, self._searcher(live)
+            searcher = self._searcher(live, late)
         except BaseException:
             live.abandon()
+            self._forget(late)
             raise
+        self._late = late
+        return live, searcher
 
     def _check_custody(self, custody: Custody) -> None:
         """Raises ArtefactError for a shard that moves or splits, unless there is an assignment."""
@@ -162,7 +175,7 @@ class ShardLoader:
             "shard there, or start this node with --assignment"
         )
 
-    def _searcher(self, live: LiveShard) -> AdmittedSearcher:
+    def _searcher(self, live: LiveShard, late: LateRanking | None) -> AdmittedSearcher:
         parts, shard = self._parts, live.base
         searcher = LocalSearcher(
             live.view,
@@ -174,11 +187,11 @@ class ShardLoader:
             journaled=bool(parts.settings.journal),
             custody=lambda: live.custody,
             closed_since=self._closed_since,
-            on_drop=partial(self._forget_generation, live, self._late),
+            on_drop=partial(self._forget_generation, live, late),
             admit=parts.load.admit_retrieval,
-            late=self._late,
+            late=late,
         )
-        self._serve_views(live, searcher)
+        self._serve_views(live, searcher, late)
         for advice in shard_advice(shard, self._directory, parts.bundle):
             _log.warning(advice, shard=shard.manifest.shard)
         _log.info(
@@ -192,9 +205,11 @@ class ShardLoader:
         trim_heap()  # memory freed by loading
         return AdmittedSearcher(searcher, parts.load)
 
-    def _serve_views(self, live: LiveShard, searcher: LocalSearcher) -> None:
+    def _serve_views(
+        self, live: LiveShard, searcher: LocalSearcher, late: LateRanking | None
+    ) -> None:
         """Serves every new view, and computes the token vectors of its new passages."""
-        late, background = self._late, self._parts.passage_tokens.background
+        background = self._parts.passage_tokens.background
 
         def serve(view: ShardView) -> None:
             searcher.set_view(view)

@@ -60,12 +60,6 @@ _FILE_CHECK_INTERVAL = 2.0
 """Seconds between checks of the shard's files, which take two system calls for each file."""
 
 
-def _release(loaded: tuple[LiveShard, AdmittedSearcher]) -> None:
-    """Releases the directory of a shard whose loading was cancelled."""
-    live, _ = loaded
-    live.abandon()
-
-
 class RunningShard:
     """Serves a shard: checks its files, stores and merges its writes, and follows its owner."""
 
@@ -105,7 +99,7 @@ class RunningShard:
             closed_since=lambda: self._write_path.closed_since if self._write_path else 0,
             pull=pull,
         )
-        self.loading = DaemonWork(self._loader.load, _release)
+        self.loading = DaemonWork(self._loader.load, self._discard)
         self._tasks: list[asyncio.Task[None]] = []
         self._open_tasks: list[asyncio.Task[None]] = []
         """The tasks that end when the shard is archived."""
@@ -193,7 +187,7 @@ class RunningShard:
         Raises ArtefactError or IdentityError if it cannot be loaded.
         """
         load = partial(self._loader.load, at_start=not self._is_archived)
-        self.loading = DaemonWork(load, _release)
+        self.loading = DaemonWork(load, self._discard)
         live, searcher = await self.loading.result()
         self._live = live
         live.begin_closed(self._closing)
@@ -212,7 +206,8 @@ class RunningShard:
                 on_entry=self._record_entry,
             )
         except BaseException:
-            live.abandon()
+            self._live = None
+            self._loader.discard(live)
             raise
         await self._write_path.close_to_fronts(self._closing)
         writer = self._write_path.start(self._status.stopped_following)
@@ -233,6 +228,11 @@ class RunningShard:
             catch_up=self._write_path.catch_up,
             info=info,
         )
+
+    def _discard(self, loaded: tuple[LiveShard, AdmittedSearcher]) -> None:
+        """Releases a shard whose loading was cancelled."""
+        live, _ = loaded
+        self._loader.discard(live)
 
     @cached_property
     def _journal_metrics(self) -> JournalMetrics:

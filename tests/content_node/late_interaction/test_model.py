@@ -1,6 +1,10 @@
 """The model of token vectors is opened when it is needed, from a bundle that is verified again."""
 
+import asyncio
+import gc
 import shutil
+import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +14,15 @@ from archiving_index import built_index
 from damaged_files import flip_bit
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import LONG, happens, turn
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.composing import loader as composing
 from winnow.content_node.composing.one_index import SameIndexCheck
 from winnow.content_node.composing.parts import SharedPassageTokens, open_node_parts
-from winnow.content_node.late_interaction.scoring import LateScorer
+from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.settings import NodeSettings
 from winnow.errors import ArtefactError
@@ -55,21 +62,65 @@ def test_bundles_share_the_cache_and_the_thread_of_a_process(
     assert (other.computed, other.background) == (shared.computed, shared.background)
 
 
-def test_nothing_is_computed_for_a_closed_shard(
-    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("end", ["closed", "closed while it loads", "refused"])
+async def test_nothing_is_computed_and_kept_for_a_shard_that_is_not_served(
+    bundle: Bundle,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recorder: Any,
+    end: str,
 ) -> None:
-    """Its directory is deleted, and its files must not stay open."""
-    registry, removed = CollectorRegistry(), list[LateScorer]()
-    settings = NodeSettings.model_validate({"shard": tmp_path})
+    """Its directory may be deleted, so its files must not stay open. A graph takes much memory."""
+    opened: list[weakref.ref[LiveShard]] = []
+    may_end = threading.Event()
+
+    def advise(*_: object) -> list[str]:
+        if end == "closed while it loads":
+            assert may_end.wait(LONG)
+        return []
+
+    def check(*_: object) -> None:
+        if end == "refused":
+            raise ArtefactError("it is a shard of another index")
+
+    async def set_serving(_: bool) -> None:
+        """Has no health service."""
+
+    def open_noted(*given: Any, **options: Any) -> LiveShard:
+        live = open_live(*given, **options)
+        opened.append(weakref.ref(live))
+        return live
+
+    monkeypatch.setattr(composing, "shard_advice", advise)
+    monkeypatch.setattr(composing, "open_live", open_noted)
+    [directory] = built_index(bundle, tmp_path, recorder).glob("shard-*")
+    registry = CollectorRegistry()
+    settings = NodeSettings.model_validate({"shard": directory})
     parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry), shards=1)
-    check = SameIndexCheck().check
-    loader = composing.ShardLoader(tmp_path, parts, registry, check=check, closed_since=lambda: 0)
-    monkeypatch.setattr(parts.passage_tokens.background, "remove", removed.append)
-    assert loader._late is not None
-    scorer = loader._late.scorer
-    loader.release()
+    shard = RunningShard(
+        directory,
+        parts,
+        registry,
+        set_serving,
+        check=check,
+        live_shard=lambda number: pytest.fail(str(number)),
+    )
+    loading = asyncio.create_task(shard.load())
+    if end == "closed while it loads":
+        await happens(lambda: bool(opened))
+        loading.cancel()
+    await asyncio.gather(loading, return_exceptions=True)
+    if end != "refused":  # a node keeps shards that it refuses
+        await shard.close()
+    may_end.set()
+    await happens(lambda: not shard.loading.is_running)
+    await turn()
+    assert parts.passage_tokens.background._generations == {}
+    del loading
+    gc.collect()
+    if end != "closed":
+        assert opened[0]() is None
     parts.close()
-    assert removed == [scorer]
 
 
 async def test_a_generation_that_is_dropped_late_does_not_keep_a_closed_shard(
