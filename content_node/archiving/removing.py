@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-import structlog
-
 from winnow.content_node.archiving.folder import ArchiveFolder, recorded_folder
 from winnow.content_node.archiving.stub import folder_url, read_stub
+from winnow.content_node.repeated_warnings import RepeatedWarnings
 from winnow.content_node.snapshots.stored_snapshots import (
     FILES,
     SNAPSHOTS,
@@ -20,18 +19,21 @@ from winnow.faultpoints import reach
 from winnow.quoting import shown
 from winnow.storage import open_storage
 
-_log = structlog.get_logger("content_node")
 
-
-def try_remove_archives(directories: Iterable[Path], archive: str) -> bool:
+def try_remove_archives(
+    directories: Iterable[Path], archive: str, warnings: RepeatedWarnings | None = None
+) -> bool:
     """Removes the archives of shards whose directories are deleted next; logs failures.
 
     `archive` is the present URL of the archive; empty if the node has none. Returns False if an
     archive could not be removed, so that a later attempt may succeed. A node without an archive
     does not wait for the one that it had, if the shard was restored. Call it before a directory is
-    deleted, because only the directory names the folder.
+    deleted, because only the directory names the folder. Attempts that are repeated share
+    `warnings`.
     """
-    return all(_try_remove(each, archive) for each in directories)  # the first failure ends it
+    warnings = warnings if warnings is not None else RepeatedWarnings()
+    # the first failure ends it
+    return all(_try_remove(each, archive, warnings) for each in directories)
 
 
 def remove_folder(
@@ -64,13 +66,17 @@ def remove_folder(
 
 
 def remove_former_copy(
-    directory: Path, archive: str, check: Callable[[], None] = lambda: None
+    directory: Path,
+    archive: str,
+    check: Callable[[], None] = lambda: None,
+    *,
+    warnings: RepeatedWarnings | None = None,
 ) -> None:
     """Removes the copy that a shard has in another archive than `archive`.
 
     The node had that archive before. It may be gone, or be the same one at another URL. So a
-    failure is only logged. `check` is that of `remove_folder`. Raises OSError if the record of the
-    directory cannot be read.
+    failure is only logged, by `warnings` if given. `check` is that of `remove_folder`. Raises
+    OSError if the record of the directory cannot be read.
     """
     folder = recorded_folder(directory)
     if folder is None or folder.archive == shown(archive):
@@ -79,30 +85,30 @@ def remove_former_copy(
         remove_folder(folder.archive, folder, check)
     except (WinnowError, OSError) as error:
         check()
-        _log.warning(
+        (warnings or RepeatedWarnings()).warn(
             "the archive that the node had before may keep a copy of a shard: remove its folder",
-            directory=str(directory),
+            directory,
             url=folder.archive,
             folder=f"{folder.index_id}/{folder.name}",
             reason=str(error),
         )
 
 
-def _try_remove(directory: Path, archive: str) -> bool:
+def _try_remove(directory: Path, archive: str, warnings: RepeatedWarnings) -> bool:
     url, name = archive, ""
     try:
         folder = recorded_folder(directory)
         if folder is None:
-            _warn_of_copied_stub(directory)
+            _warn_of_copied_stub(directory, warnings)
             return True
         url, name = archive or folder.archive, folder.name
-        remove_former_copy(directory, url)
+        remove_former_copy(directory, url, warnings=warnings)
         remove_folder(url, folder)
     except Exception as error:  # noqa: BLE001 (only the directory names the folder, so it stays)
         known = isinstance(error, WinnowError | OSError)
-        _log.warning(
+        warnings.warn(
             "archive of a deleted shard not removed",
-            directory=str(directory),
+            directory,
             url=shown(url),
             folder=name,
             reason=str(error) or repr(error),
@@ -118,15 +124,15 @@ def _is_archived(directory: Path) -> bool:
     return False
 
 
-def _warn_of_copied_stub(directory: Path) -> None:
+def _warn_of_copied_stub(directory: Path, warnings: RepeatedWarnings) -> None:
     """Tells of an archive that stays. A copied directory has the same stub as the original, so the
     folder of the stub may be in use.
     """
     with suppress(WinnowError, OSError):
         if (stub := read_stub(directory)) is not None:
-            _log.warning(
+            warnings.warn(
                 "archive of a deleted shard may be left",
-                directory=str(directory),
+                directory,
                 url=stub.url,
                 folder=stub.folder,
             )

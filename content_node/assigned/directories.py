@@ -8,6 +8,7 @@ import structlog
 
 from winnow.content_node.disk_space import usable_for_shards
 from winnow.content_node.live.locks import DirectoryLock
+from winnow.content_node.repeated_warnings import RepeatedWarnings
 from winnow.domain.shard import shard_number_of
 from winnow.errors import ArtefactError, WinnowError
 from winnow.files.durable import sync_directory
@@ -47,10 +48,11 @@ def prepare_data(data: Path) -> None:
         shutil.rmtree(each, ignore_errors=True)
 
 
-def delete_shard(directory: Path) -> bool:
+def delete_shard(directory: Path, warnings: RepeatedWarnings | None = None) -> bool:
     """Deletes the directory of a shard. After a kill it is either complete or renamed.
 
-    Returns False, and logs the reason, if it cannot be renamed.
+    Returns False, and logs the reason, if it cannot be renamed. Attempts that are repeated share
+    `warnings`.
     """
     removed = directory.with_name(directory.name + _REMOVED)
     shutil.rmtree(removed, ignore_errors=True)  # a directory cannot replace one with files
@@ -58,7 +60,9 @@ def delete_shard(directory: Path) -> bool:
         directory.rename(removed)
         sync_directory(directory.parent)
     except OSError as error:
-        _log.warning("closed shard not deleted", directory=str(directory), reason=error.strerror)
+        (warnings or RepeatedWarnings()).warn(
+            "closed shard not deleted", directory, reason=error.strerror
+        )
         return False
     shutil.rmtree(removed, ignore_errors=True)
     return True

@@ -18,6 +18,7 @@ from winnow.content_node.composing.assigned_shards import AssignedShards
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.repeated_warnings import RepeatedWarnings
 from winnow.content_node.served_indexes import ServedIndexes
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.supervision import keep_running
@@ -134,6 +135,8 @@ class NodeIndexes:
         self._tasks: list[asyncio.Task[None]] = []
         self._deleting = asyncio.Lock()
         """Held while the files of an index are deleted."""
+        self._warnings = RepeatedWarnings()
+        """What was logged about deletions that are tried again."""
         self._is_leaving = False
         self._is_saved = True
         """Whether the last version of the catalog was saved for the next start."""
@@ -358,11 +361,12 @@ class NodeIndexes:
         """Deletes the files of an index. After a failure, it is tried again later."""
         async with self._deleting:
             try:
-                delete = partial(_try_delete, directory, self._archive_url)
+                delete = partial(_try_delete, directory, self._archive_url, self._warnings)
                 is_deleted = await DaemonWork(delete).result()
             finally:
                 self._not_before[index_id] = self._clock() + _RETRY_AFTER
         if is_deleted:
+            self._warnings.forget(directory)
             _log.info("dropped index deleted", index_id=index_id)
 
 
@@ -377,14 +381,15 @@ def _closing_time(catalog: Catalog, index_id: str, now: float) -> float:
     return min(now + _LINGER, times.get(index_id) or now)
 
 
-def _try_delete(directory: Path, archive_url: str) -> bool:
+def _try_delete(directory: Path, archive_url: str, warnings: RepeatedWarnings) -> bool:
     """Deletes an index, with the archives of its shards; returns whether that succeeded."""
     try:
         shards = [each for each in directory.iterdir() if shard_number_of(each.name) is not None]
     except OSError as error:
-        _log.warning("dropped index not deleted", directory=str(directory), reason=str(error))
+        warnings.warn("dropped index not deleted", directory, reason=str(error))
         return False
-    return try_remove_archives(shards, archive_url) and delete_shard(directory)
+    is_removed = try_remove_archives(shards, archive_url, warnings)
+    return is_removed and delete_shard(directory, warnings)
 
 
 def _has_shards(directory: Path) -> bool:

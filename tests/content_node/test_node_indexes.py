@@ -1,15 +1,19 @@
 """A node opens, closes and deletes indexes as the catalog says."""
 
 import asyncio
+import errno
 import threading
 from pathlib import Path
 from typing import cast
 
 import pytest
+import structlog.testing
 from fakes import joint_retrieval
 from manual_clock import ManualClock
 from tenacious import happens
 
+from winnow.content_node.archiving import removing
+from winnow.content_node.archiving.folder import FOLDER_FILE
 from winnow.content_node.composing import node_indexes
 from winnow.content_node.composing.assigned_shards import AssignedShards
 from winnow.content_node.composing.node_indexes import (
@@ -17,6 +21,8 @@ from winnow.content_node.composing.node_indexes import (
     NodeIndexes,
     index_directory,
 )
+from winnow.content_node.merging.names import LIVE
+from winnow.content_node.repeated_warnings import RepeatedWarnings
 from winnow.content_node.served_indexes import ServedIndexes
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.settings import NodeSettings
@@ -255,7 +261,7 @@ async def test_an_index_is_deleted_once_the_archives_of_its_shards_are(
     """Only the directories name their folders in the archive, which may be unreachable now."""
     node, asked = FakeNode(tmp_path, BOTH), list[tuple[list[Path], str]]()
 
-    def remove(shards: list[Path], url: str) -> bool:
+    def remove(shards: list[Path], url: str, _: RepeatedWarnings) -> bool:
         asked.append((shards, url))
         return len(asked) > 1
 
@@ -270,3 +276,32 @@ async def test_an_index_is_deleted_once_the_archives_of_its_shards_are(
     node.clock.advance(10.0)
     await node.update()
     assert (len(asked), shard.exists()) == (2, False)
+
+
+async def test_an_archive_that_cannot_be_removed_is_logged_once_until_the_reason_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node without the archive of its shards keeps their directories, and tries for ever."""
+    monkeypatch.setattr(removing, "_is_archived", lambda _: True)
+    record = index_directory(tmp_path, "1") / shard_name(0, 1) / LIVE / FOLDER_FILE
+    record.mkdir(parents=True)  # so it cannot be read
+    node = FakeNode(tmp_path, BOTH.with_dropped("old", delete_at=0.0))
+
+    async def reasons() -> list[str]:
+        with structlog.testing.capture_logs() as logs:
+            await node.update()
+        node.clock.advance(10.0)
+        assert record.exists()
+        return [line["reason"] for line in logs if "not removed" in line["event"]]
+
+    (first,) = await reasons()
+    assert "Is a directory" in first
+    assert await reasons() == []
+    monkeypatch.setattr(removing, "recorded_folder", _deny)
+    (second,) = await reasons()
+    assert "Permission denied" in second
+    assert await reasons() == []
+
+
+def _deny(_: Path) -> None:
+    raise PermissionError(errno.EACCES, "Permission denied")
