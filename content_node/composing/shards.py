@@ -138,11 +138,13 @@ class RunningShards:
         self.served.remove(shard.served)
         self._serving.pop(shard.directory, None)
         shard.start_leaving()
-        await shard.close()
-        self._index_check.forget(shard.directory)
-        if self._labelled is not None:
-            self._labelled.drop(self._labels[shard.directory])
-        self._parts.load.set_shards(len(self.all))
+        try:
+            await shard.close()
+        finally:  # the shard may be added again
+            self._index_check.forget(shard.directory)
+            if self._labelled is not None:
+                self._labelled.drop(self._labels[shard.directory])
+            self._parts.load.set_shards(len(self.all))
 
     def start_leaving(self) -> None:
         """Stops merging, and reports to callers that the node is leaving."""

@@ -1,6 +1,7 @@
 """Nodes follow an assignment: they receive, serve and close shards."""
 
 import asyncio
+import errno
 import shutil
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
@@ -124,6 +125,27 @@ async def test_a_shard_whose_closing_failed_is_used_again(nodes: Nodes) -> None:
     nodes.assign({1: "b"})
     await b.serves(1)
     await b.serves()
+    await a.serves(0, 1, 2)
+
+
+async def test_a_shard_moves_back_although_its_disk_failed_when_it_was_closed(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its metrics would be there already, so it could never be opened again."""
+    closes, close = AwaitedCount(), RunningShard.close
+
+    async def fail_later(self: RunningShard) -> None:
+        await close(self)
+        closes.add()
+        raise OSError(errno.EIO, "I/O error")
+
+    a, b = await nodes.start("a"), await nodes.start("b")
+    nodes.assign({1: "b"})
+    await b.serves(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(RunningShard, "close", fail_later)
+        await closes.reaches(1)
+    nodes.assign({})
     await a.serves(0, 1, 2)
 
 
