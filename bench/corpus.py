@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from models.data import DEVELOPMENT, DataDirectory, Passage, Question
-from models.mining.mine import exclude_questions, is_held_out
+from models.mining.held_out import exclude_questions, is_held_out
 from winnow.text.surroundings import sentence_around
 
 _WIKIPEDIA_STRIDE, _MAX_WIKIPEDIA_PASSAGES = 11, 60_000

@@ -3,25 +3,20 @@
 Questions without a gold passage get distant supervision (Mintz et al. 2009; Chen et al. 2017,
 section 4): a retrieved passage with the answer is positive if its vector is near enough. Negatives
 are passages that the encoder retrieves although they contain no answer.
-
-Some training questions are held out for calibration. A reader is surer of questions that it was
-trained on, so weights and thresholds fitted on those questions would be wrong for others. Whole
-articles are held out by a hash of their title, so every step holds out the same articles.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.data import DataError, Passage, Question, contains_answer, find_answer
 from models.mining.embedding import Embedder
+from models.mining.held_out import is_held_out
 from models.mining.retrievers import LexicalIndex
-from winnow.text.scores import normalise
 
 NEGATIVES = 8
 """Maximum number of negatives to keep per question. Training draws from them."""
@@ -55,14 +50,6 @@ class TrainingQuestion:
     def answers(self) -> tuple[str, ...]:
         """All accepted answers."""
         return (self.answer, *self.others)
-
-
-def exclude_questions(
-    questions: Sequence[Question], excluded: Sequence[Question]
-) -> list[Question]:
-    """Returns the questions that are not in `excluded`. Ignores case and punctuation."""
-    known = {normalise(question.text) for question in excluded}
-    return [question for question in questions if normalise(question.text) not in known]
 
 
 def find_gold_passages(
@@ -217,9 +204,6 @@ def _write_rows(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]
     partial.replace(path)
 
 
-_HELD_OUT_ONE_IN = 16
-
-
 def split_held_out(
     questions: Sequence[TrainingQuestion], passages: Sequence[Passage]
 ) -> tuple[list[TrainingQuestion], list[TrainingQuestion]]:
@@ -231,8 +215,3 @@ def split_held_out(
     for question in questions:
         sides[is_held_out(passages[question.positive])].append(question)
     return sides
-
-
-def is_held_out(passage: Passage) -> bool:
-    """Returns whether questions about this passage's article are held out from training."""
-    return crc32((passage.title or passage.text).encode()) % _HELD_OUT_ONE_IN == 0

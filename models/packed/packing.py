@@ -16,7 +16,7 @@ from models.mining.document_files import (
     read_document_passages,
     read_document_questions,
 )
-from models.mining.mine import is_held_out
+from models.mining.held_out import is_held_out
 from models.mining.premises import PremiseChanger
 from models.packed.arrays import (
     CHANGED,

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from models.data import DataDirectory, Passage, Question
 from models.measuring.reading import OfflineReader
 from models.mining.cloze import make_cloze
-from models.mining.mine import is_held_out, save_mined
+from models.mining.held_out import is_held_out
+from models.mining.mine import save_mined
 from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
 from models.mining.retrievers import LexicalIndex, ScoredPassage
 from models.progress import track

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from models.data import DataDirectory, Passage
 from models.mining.embedding import Embedder
+from models.mining.held_out import exclude_questions
 from models.mining.mine import (
     TrainingQuestion,
-    exclude_questions,
     find_gold_passages,
     has_mined,
     load_mined,

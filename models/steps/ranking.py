@@ -11,7 +11,8 @@ import torch
 from models.data import DataDirectory, Question
 from models.measuring.reading import OfflineReader
 from models.mining.embedding import Embedder
-from models.mining.mine import exclude_questions, save_mined
+from models.mining.held_out import exclude_questions
+from models.mining.mine import save_mined
 from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
 from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
 from models.network.architecture import freeze_embeddings

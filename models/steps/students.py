@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from models.data import DataDirectory, DataError
-from models.mining.mine import exclude_questions
+from models.mining.held_out import exclude_questions
 from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten_body
 from models.network.weights import open_tokenizer
 from models.steps.graphs import export_fp32_and_int8

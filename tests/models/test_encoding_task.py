@@ -11,7 +11,8 @@ from learning import only
 from tokenizers import Tokenizer
 
 from models.data import Passage
-from models.mining.mine import TrainingQuestion, is_held_out, split_held_out
+from models.mining.held_out import is_held_out
+from models.mining.mine import TrainingQuestion, split_held_out
 from models.network.architecture import Encoder, freeze_embeddings, load_body
 from models.training.encoding_task import EncodingPlan, EncodingTask
 from models.training.loop import Schedule, Trainer

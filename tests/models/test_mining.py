@@ -9,9 +9,9 @@ import pytest
 
 from models.data import DataError, Passage, Question, contains_answer
 from models.mining.embedding import Embedder
+from models.mining.held_out import exclude_questions
 from models.mining.mine import (
     TrainingQuestion,
-    exclude_questions,
     load_mined,
     mine_negatives,
     nearest_rows,
