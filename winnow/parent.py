@@ -11,17 +11,19 @@ PARENT_VARIABLE = "WINNOW_PARENT"
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent() -> None:
+def die_with_parent() -> bool:
     """Makes the kernel send SIGTERM to this process when its parent dies; call it first in a child.
 
     The kernel sends the signal when the thread that started the child ends. Does nothing if
-    `PARENT_VARIABLE` is not set, or on systems other than Linux.
+    `PARENT_VARIABLE` is not set, or on systems other than Linux. Returns whether the variable is
+    set: then the parent is a command, too.
     """
     # removed, so that children of this process do not inherit it
     parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent is None or not sys.platform.startswith("linux"):
-        return
+        return parent is not None
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if str(os.getppid()) != parent:  # the parent died before the call of prctl
         sys.exit(1)
+    return True

@@ -176,7 +176,7 @@ def build_app(arguments: list[str]) -> typer.Typer:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs a command. Exits with 0, 1 after an error, 2 after wrong usage, or 130 after Ctrl-C."""
-    die_with_parent()
+    is_child = die_with_parent()
     arguments = sys.argv[1:] if arguments is None else arguments
     words = arguments or _completion_words()
     command = " ".join(["winnow", *_command_words(words)[:1]])
@@ -186,7 +186,7 @@ def main(arguments: list[str] | None = None) -> None:
         end_on_signals()  # after imports: an interrupt breaks the import of native modules
         return root(args=arguments, prog_name="winnow", standalone_mode=False)
 
-    sys.exit(exit_code(run, command, _commands_named))
+    sys.exit(exit_code(run, command, _commands_named, is_child=is_child))
 
 
 def _command_words(arguments: list[str]) -> list[str]:

@@ -45,6 +45,8 @@ def exit_code(
     run: Callable[[], object],
     command: str,
     commands_named: Callable[[str], list[str]] = lambda _: [],
+    *,
+    is_child: bool = False,
 ) -> int:
     """Runs a command. Returns 0, 1 after an error, 2 after wrong usage, or 130 after Ctrl-C.
 
@@ -53,20 +55,20 @@ def exit_code(
         command: the command that runs, named in the hint after wrong usage.
         commands_named: returns the commands with a name in all groups, such as `winnow index build`
             for `build`.
+        is_child: whether another command runs this one, and says that it was interrupted.
 
     """
     try:
         code = run()
+        if code == INTERRUPTED:  # typer returns it after Ctrl-C
+            raise KeyboardInterrupt
         if sys.stdout is not None:  # None if it was closed at the start
             sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except KeyboardInterrupt:
-        restore_default_handlers()
-        _print("interrupted")
-        return INTERRUPTED
-    except typer.Abort:
-        restore_default_handlers()
-        return INTERRUPTED
+        return _report_interrupt(is_child)
+    except typer.Abort as error:  # earlier versions of typer raise it after Ctrl-C
+        return _report_interrupt(is_child or not isinstance(error.__cause__, KeyboardInterrupt))
     except (SettingsError, _UsageError) as error:
         return _report_usage(error, command, commands_named)
     except (WinnowError, _ClickError) as error:
@@ -74,6 +76,14 @@ def exit_code(
         return FAILED
     except OSError as error:
         return _report_output_error(error)
+
+
+def _report_interrupt(quiet: bool) -> int:
+    """Says that the command was interrupted, unless `quiet`. The next signal kills the process."""
+    restore_default_handlers()
+    if not quiet:
+        _print("interrupted")
+    return INTERRUPTED
 
 
 def _report_output_error(error: OSError) -> int:

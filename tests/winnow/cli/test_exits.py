@@ -68,6 +68,24 @@ def test_errors_have_one_style(
     assert capsys.readouterr().err == (f"error: {error}\n" if said is None else said)
 
 
+@pytest.mark.parametrize("is_child", [False, True])
+@pytest.mark.parametrize("kind", ["raised", "aborted", "returned"])
+def test_an_interrupted_command_says_so_in_all_versions_of_typer(
+    kind: str, is_child: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command that runs another one says it for both."""
+
+    def run() -> int:
+        if kind == "raised":
+            raise KeyboardInterrupt
+        if kind == "aborted":
+            raise typer.Abort from KeyboardInterrupt()
+        return 130
+
+    assert exit_code(run, "winnow up", is_child=is_child) == 130
+    assert capsys.readouterr().err == ("" if is_child else "interrupted\n")
+
+
 @pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1), (3, 3)])
 def test_a_command_says_its_code(returned: int | None, code: int) -> None:
     assert exit_code(lambda: returned, "winnow up") == code
@@ -98,11 +116,11 @@ def test_other_errors_are_bugs_and_keep_their_stack() -> None:
         exit_code(failing(ZeroDivisionError()), "winnow up")
 
 
-@pytest.mark.parametrize("error", ["KeyboardInterrupt", "typer.Abort"])
-def test_a_signal_while_an_interrupted_command_ends_shows_no_stack(error: str) -> None:
+@pytest.mark.parametrize("ends", ["raise KeyboardInterrupt", "raise typer.Abort", "return 130"])
+def test_a_signal_while_an_interrupted_command_ends_shows_no_stack(ends: str) -> None:
     code = (
         "import signal, typer; from winnow.cli.exits import exit_code\n"
-        f"def run(): raise {error}\n"
+        f"def run(): {ends}\n"
         "assert exit_code(run, 'winnow') == 130; signal.raise_signal(signal.SIGINT)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from winnow.cli.local.processes import Processes
+from winnow.cli.local.processes import Processes, run_to_end
 from winnow.parent import PARENT_VARIABLE
 
 
@@ -59,3 +61,24 @@ def test_a_child_does_not_tell_its_own_children_that_they_are_its_parents() -> N
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert ran.stdout == "None\n"
+
+
+def test_an_interrupted_child_ends_by_itself_before_the_command_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build says how to resume, and shows the cursor of the terminal again."""
+    code = (
+        "import os, signal, sys\n"
+        "def end(*_): open(sys.argv[1], 'w').close(); sys.exit()\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        "os.kill(os.getppid(), signal.SIGINT)\n"
+        "while True: signal.pause()\n"
+    )
+
+    def start(self: Processes, name: str, arguments: Sequence[str]) -> None:
+        self.start_program(name, [sys.executable, "-c", code, *arguments])
+
+    monkeypatch.setattr(Processes, "start", start)
+    with pytest.raises(KeyboardInterrupt):
+        run_to_end([str(tmp_path / "ended")])
+    assert (tmp_path / "ended").exists()

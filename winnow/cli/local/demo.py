@@ -2,8 +2,6 @@
 
 import hashlib
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -36,6 +34,7 @@ from winnow.cli.local.hints import (
     predict_line,
 )
 from winnow.cli.local.ports import require_free, with_fallback_port, with_free_port
+from winnow.cli.local.processes import run_to_end
 from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
 from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import AsyncClient
@@ -184,8 +183,7 @@ def _build(passages: Path, index: Path, shards: int) -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    command = [sys.executable, "-m", "winnow", "index", *arguments]
-    if code := subprocess.run(command, check=False).returncode:
+    if code := run_to_end(["index", *arguments]):
         raise typer.Exit(code)
 
 

@@ -1,7 +1,5 @@
 """The folder of documents that `winnow up` indexes and serves."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import typer
 from winnow.bundle import read_manifest
 from winnow.cli.feed.job import FeedProgress
 from winnow.cli.local.hints import FrontRequirements
+from winnow.cli.local.processes import run_to_end
 from winnow.cli.local.settings import UpSettings
 from winnow.cli.output import printable
 from winnow.cli.sync.cli import ClientIndex
@@ -63,8 +62,7 @@ class ServedFolder:
         words = ["index", "build", "--documents", str(self._path), "--out", str(index)]
         words += ["--bundle", str(bundle)]
         words += ["--states"] * (read_manifest(bundle).reader.apart is not None)
-        command = [sys.executable, "-m", "winnow", *words]
-        if code := subprocess.run(command, check=False).returncode:
+        if code := run_to_end(words):
             raise typer.Exit(code)
 
     async def follow(

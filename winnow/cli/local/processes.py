@@ -107,3 +107,14 @@ class Processes:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def run_to_end(arguments: Sequence[str]) -> int:
+    """Runs `winnow ARGUMENTS` as a child; returns its exit code.
+
+    After Ctrl-C or SIGTERM the child cleans up, and says how to resume, before KeyboardInterrupt is
+    raised. `subprocess.run` would kill it a quarter of a second later. A second Ctrl-C kills it.
+    """
+    with Processes() as processes:
+        processes.start("child", arguments)
+        return processes.wait("child")
