@@ -132,7 +132,7 @@ def _locked_directory(directory: Path, target: Path) -> Iterator[None]:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise ArtefactError(
-                    f"another build is writing {target}: wait for it, or choose another --out"
+                    f"another build is writing {target}: wait for it, or choose another directory"
                 ) from error
             # retry if the build that held the lock has removed its file meanwhile
             if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):

@@ -2,11 +2,12 @@
 
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from held_ports import free_ports
 
-from winnow.cli.local.demo import _default_address, _given_address
+from winnow.cli.local.demo import _default_address, _given_address, demo
 from winnow.errors import UnavailableError
 from winnow.settings.errors import SettingsError
 
@@ -38,3 +39,10 @@ def test_a_port_that_was_chosen_is_not_replaced(taken: str) -> None:
         _given_address("--listen", taken)
     with pytest.raises(SettingsError, match="--listen: '8080' has no port"):
         _given_address("--listen", "8080")
+
+
+def test_one_port_for_two_protocols_is_refused_before_the_build(tmp_path: Path) -> None:
+    address, index = f"127.0.0.1:{free_ports(1)[0]}", tmp_path / "index"
+    with pytest.raises(UnavailableError, match=f"{address} is used twice"):
+        demo(index=index, shards=1, listen=address, http_listen=address, once=True)
+    assert not index.exists()

@@ -98,6 +98,8 @@ def demo(
     say = partial(console.print, markup=False, soft_wrap=True)
     given_address = None if listen is None else _given_address("--listen", listen)
     given_http = _given_address("--http-listen", http_listen) if http_listen else None
+    # before the build, which takes a minute
+    require_free([Address.parse(each) for each in (given_address, given_http) if each])
     labelled = read_questions(questions)
     bundle = default_bundle()
     if index is None:
@@ -134,6 +136,7 @@ def demo(
             say(line)
         say("\nserving until Ctrl-C")
         serve_until_stopped(ClusterSupervisor(cluster, RestartLimit(time.monotonic), say))
+    say("stopped")
 
 
 def _suggestions(cluster: LocalCluster, heads: bool) -> Iterator[str]:
