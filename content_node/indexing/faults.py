@@ -9,8 +9,8 @@ from pathlib import Path
 from winnow.content_node.live.failures import primary_code
 from winnow.errors import ArtefactError
 
-_MAKE_ROOM = "make room, or choose another --out"
-_CHOOSE_WRITABLE = "choose an --out that you may write to"
+_MAKE_ROOM = "make room, or choose another directory"
+_CHOOSE_WRITABLE = "choose a directory that you may write to"
 _CLOSE_OTHERS = "end the program that has it open"
 _ADVICE_BY_ERRNO = {
     errno.ENOSPC: _MAKE_ROOM,
@@ -20,7 +20,7 @@ _ADVICE_BY_ERRNO = {
     errno.EACCES: _CHOOSE_WRITABLE,
     errno.EPERM: _CHOOSE_WRITABLE,
     errno.EROFS: _CHOOSE_WRITABLE,
-    errno.ENOLCK: "choose an --out on a file system that can lock files",
+    errno.ENOLCK: "choose a directory on a file system that can lock files",
 }
 _ADVICE_BY_SQLITE_CODE = {
     sqlite3.SQLITE_FULL: _MAKE_ROOM,
@@ -52,5 +52,5 @@ def _describe_os_error(error: OSError, source: Path, directory: Path) -> str:
     reason = error.strerror or f"{error}: is the disk full?"
     if path.is_relative_to(source):
         return f"cannot read {path}: {reason}"
-    advice = _ADVICE_BY_ERRNO.get(error.errno or 0, "choose another --out")
+    advice = _ADVICE_BY_ERRNO.get(error.errno or 0, "choose another directory")
     return f"cannot write {path}: {reason}: {advice}"

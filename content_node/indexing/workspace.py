@@ -104,7 +104,7 @@ def _use_workspace(workspace: Workspace, on_kept: Callable[[Path], None]) -> Ite
 
 def _check_absent(target: Path) -> None:
     if os.path.lexists(target):
-        raise ArtefactError(f"{target} exists already: remove it, or choose another --out")
+        raise ArtefactError(f"{target} exists already: remove it, or choose another directory")
 
 
 def _has_build(directory: Path) -> bool:
@@ -115,7 +115,7 @@ def _has_build(directory: Path) -> bool:
     if names - {_LOCK} and _STAGING not in names:
         raise ArtefactError(
             f"the build needs {directory}, but {min(names - {_LOCK})} in it is not a file of a "
-            f"build: move it away, or choose another --out"
+            f"build: move it away, or choose another directory"
         )
     return bool(names)
 

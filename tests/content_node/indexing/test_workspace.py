@@ -215,7 +215,7 @@ def test_a_target_that_cannot_be_made_is_one_line(
     (tmp_path / "file").touch()
     (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
     before = tree(tmp_path)
-    with pytest.raises(ArtefactError, match="choose another --out") as raised:
+    with pytest.raises(ArtefactError, match="choose another directory") as raised:
         build_index(
             BuildPlan(source=passages_file, target=tmp_path / target, shards=1, threads=1),
             bundle,
@@ -233,8 +233,8 @@ def system(number: int, path: Path) -> OSError:
     ("number", "advice"),
     [
         (errno.ENOSPC, "No space left on device: make room"),
-        (errno.EROFS, "Read-only file system: choose an --out that you may write to"),
-        (errno.EBUSY, "busy: choose another --out"),
+        (errno.EROFS, "Read-only file system: choose a directory that you may write to"),
+        (errno.EBUSY, "busy: choose another directory"),
     ],
 )
 def test_an_error_of_the_system_names_path_reason_and_what_to_do(
