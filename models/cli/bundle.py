@@ -127,6 +127,14 @@ def calibrate(
             help="Nearest candidates, and best by words, that late interaction ranks.",
         ),
     ] = CANDIDATES,
+    keep_confidences: Annotated[
+        bool,
+        typer.Option(
+            "--keep-confidences",
+            help="Keep both confidences of the ranking by late interaction, and the minimum: for "
+            "new questions whose answers are less exact.",
+        ),
+    ] = False,
 ) -> None:
     """Fit the final score on held-out questions and write it into the bundle.
 
@@ -136,12 +144,19 @@ def calibrate(
     vectors, and the relevance of texts, do not change.
     """
     fit: Fit = calibration.calibrate_on_retrieved if use_ranking_passages else calibration.calibrate
-    if read_manifest(bundle).late_interaction is not None:
+    late_interaction = read_manifest(bundle).late_interaction
+    if late_interaction is not None:
         if use_ranking_passages:
             raise typer.BadParameter(
                 f"--found does not support late interaction, which {bundle} has: leave it out"
             )
-        fit = partial(calibrate_late_interaction, candidates=candidates)
+        fit = partial(
+            calibrate_late_interaction, candidates=candidates, keep_confidences=keep_confidences
+        )
+    if keep_confidences and (late_interaction is None or late_interaction.score is None):
+        raise typer.BadParameter(
+            f"{bundle} was not calibrated with late interaction: leave out --keep-confidences"
+        )
     chosen = calibration.Calibration(
         Workspace(work), bundle, typer.echo, collections=_collections(documents), share=share
     )

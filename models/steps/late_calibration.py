@@ -26,7 +26,13 @@ from models.steps.calibration import (
     read_passages,
     retrieve_from,
 )
-from models.steps.reading_fit import COUNTS, DEFAULT_PASSAGES, Report, curve_text, fit_reading
+from models.steps.reading_fit import (
+    COUNTS,
+    DEFAULT_PASSAGES,
+    Report,
+    curve_text,
+    fit_reading,
+)
 from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.manifest import FILE
 
@@ -35,10 +41,15 @@ _DEPTHS = (10, 20, 30, 50, 100, 200)
 
 
 def calibrate_late_interaction(
-    calibration: Calibration, seed: int, candidates: int = CANDIDATES
+    calibration: Calibration,
+    seed: int,
+    candidates: int = CANDIDATES,
+    *,
+    keep_confidences: bool = False,
 ) -> ScoreWeights:
     """Fits all weights for passages that are ranked by late interaction.
 
+    `keep_confidences`: both confidences and their minimum stay those of an earlier calibration.
     Writes them into the bundle, which must have late interaction. Returns the weights of the score.
     Computes the token vectors of the `candidates` nearest passages of each question, and of as many
     best passages by words.
@@ -61,10 +72,11 @@ def calibrate_late_interaction(
     read = read_passages(calibration, kinds, late_interaction=True)
     fit = fit_reading(read, [1.0] * len(read), calibration.report)
     manifest = json.loads((calibration.bundle / FILE).read_text(encoding="utf-8"))
+    before = manifest["late_interaction"]
     fitted = {
-        **manifest["late_interaction"],
+        **before,
         **asdict(weights),
-        "score": fit.score_entry(),
+        "score": fit.score_entry(before["score"] if keep_confidences else None),
         "stopping": fit.stopping_entries(),
     }
     amend_manifest(calibration.bundle, late_interaction=fitted)

@@ -21,7 +21,6 @@ COUNTS = (1, 2, 5, 10, 20)
 """Numbers of passages at which accuracy is reported."""
 DEFAULT_PASSAGES = 10
 """Number of passages to read without early stopping."""
-
 Report = Callable[[str], None]
 
 
@@ -35,17 +34,19 @@ class ReadingFit:
     min_confidence: float
     stopping: list[FittedRule]
 
-    def score_entry(self) -> dict[str, Any]:
-        """Returns the manifest's entry of the score."""
+    def score_entry(self, earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Returns the manifest's entry of the score, with the confidences of an `earlier` one."""
         score = _rounded(asdict(self.score))
         if not score["hybrid"]:
             del score["hybrid"]
-        return {
-            **score,
+        confidences = {
             "min_confidence": round(self.min_confidence, 5),
             "confidence": _rounded(asdict(self.confidence)),
             "sentence_confidence": _rounded(asdict(self.sentence_confidence)),
         }
+        if earlier is not None:
+            confidences = {name: earlier[name] for name in confidences}
+        return {**score, **confidences}
 
     def stopping_entries(self) -> list[dict[str, Any]]:
         """Returns the manifest's entries of early stopping."""

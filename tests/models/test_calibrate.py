@@ -28,6 +28,8 @@ from models.measuring.retrieving import (
     recall_by_passages,
 )
 from models.mining.mine import TrainingQuestion
+from models.steps.reading_fit import ReadingFit
+from winnow.domain.confidence import Confidence
 from winnow.domain.passage import Passage as Stored
 from winnow.domain.reading import Reading
 
@@ -228,6 +230,39 @@ def test_the_ranking_weighs_what_finds_the_right_passage() -> None:
     (after,) = candidates.recall_by_passages(fitted, [1], answered)
     assert after > 90
     assert before < 50
+
+
+def test_the_ranking_counts_each_question_equally() -> None:
+    """How they are divided into kinds of text changes nothing."""
+    candidates = late_candidates()
+
+    def part(questions: slice) -> LateCandidates:
+        return LateCandidates(
+            passages=candidates.passages[questions],
+            distances=candidates.distances[questions],
+            words=candidates.words[questions],
+            tokens=candidates.tokens[questions],
+            is_right=candidates.is_right[questions],
+        )
+
+    together = fit_late_weights([candidates])
+    divided = fit_late_weights([part(slice(170)), part(slice(170, None))])
+    assert divided.words == pytest.approx(together.words, abs=2e-4)
+    assert divided.tokens == pytest.approx(together.tokens, abs=2e-4)
+
+
+def test_confidences_of_an_earlier_fit_are_kept() -> None:
+    fit = ReadingFit(
+        score=ScoreWeights(1.0, 2.0, -3.0, hybrid=-4.0),
+        confidence=Confidence(1.0, 1.0, -1.0, 0.5),
+        sentence_confidence=Confidence(2.0, 2.0, -2.0, 0.5),
+        min_confidence=0.2,
+        stopping=[],
+    )
+    earlier = {"min_confidence": 0.1, "confidence": {"bias": 7}, "sentence_confidence": {"bias": 8}}
+    kept = fit.score_entry({**earlier, "relevance": 9.0})
+    assert kept == {**fit.score_entry(), **earlier}
+    assert kept["relevance"] == 1.0
 
 
 def test_padding_is_never_among_the_best() -> None:

@@ -166,6 +166,13 @@ def test_kinds_of_text_have_different_names(names: tuple[str, ...], tmp_path: Pa
     assert "two kinds of text have the same name" in " ".join(refused.output.split())
 
 
+def test_confidences_that_were_never_fitted_cannot_be_kept(tmp_path: Path) -> None:
+    bundle = shutil.copytree(WHOLE, tmp_path / "bundle")
+    refused = invoke("calibrate", "--bundle", bundle, "--work", tmp_path, "--keep-confidences")
+    assert refused.exit_code == 2
+    assert "leave out --keep-confidences" in " ".join(refused.output.split())
+
+
 def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
