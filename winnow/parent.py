@@ -20,8 +20,12 @@ def die_with_parent() -> bool:
     """
     # removed, so that children of this process do not inherit it
     parent = os.environ.pop(PARENT_VARIABLE, None)
-    if parent is None or not sys.platform.startswith("linux"):
-        return parent is not None
+    if parent is None:
+        return False
+    # a child is not in the foreground group: it would stop at its first output after `stty tostop`
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    if not sys.platform.startswith("linux"):
+        return True
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if str(os.getppid()) != parent:  # the parent died before the call of prctl

@@ -82,3 +82,23 @@ def test_an_interrupted_child_ends_by_itself_before_the_command_does(
     with pytest.raises(KeyboardInterrupt):
         run_to_end([str(tmp_path / "ended")])
     assert (tmp_path / "ended").exists()
+
+
+def test_a_child_writes_to_a_terminal_that_stops_background_output() -> None:
+    """After `stty tostop`, a build would stop for ever at its first line."""
+    code = (
+        "import os, pty, sys, termios\n"
+        "from winnow.cli.local.processes import run_to_end\n"
+        "child, terminal = pty.fork()\n"
+        "if not child:\n"
+        "    modes = termios.tcgetattr(1)\n"
+        "    modes[3] |= termios.TOSTOP\n"
+        "    termios.tcsetattr(1, termios.TCSANOW, modes)\n"
+        "    os._exit(run_to_end(['--version']))\n"
+        "sys.stdout.write(os.read(terminal, 1000).decode())\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.startswith("winnow ")
