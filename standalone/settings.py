@@ -48,10 +48,11 @@ class StandaloneSettings(FrontSettings):
     def embedded(cls, flags: Mapping[str, Any], config: Path | None) -> Self:
         """Loads the settings of a program that opens an index, and serves it on no port.
 
-        Variables that only servers need may be set in the same shell. They are ignored. Raises
-        SettingsError as `load` does.
+        Variables that only servers need may be set in the same shell. They are ignored, and so are
+        further encoder groups if `flags` have no heads. Raises SettingsError as `load` does.
         """
-        return cls.load(flags, config, ignored=_OF_FRONTS)
+        ignored = _OF_FRONTS if flags.get("heads") else (*_OF_FRONTS, "rings")
+        return cls.load(flags, config, ignored=ignored)
 
     @field_validator("indexes")
     @classmethod

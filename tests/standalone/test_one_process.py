@@ -155,12 +155,14 @@ def test_an_index_that_is_only_read_ignores_the_variables_of_servers_in_the_same
         "FRONT_KEYS": "/missing",
         "FRONT_TLS_CERT": "/missing",
         "FRONT_HTTP_FEED": "true",
+        "FRONT_HEADS": "/missing",
+        "FRONT_RINGS": "new=/missing,/missing",
     }.items():
         monkeypatch.setenv(f"WINNOW_{name}", value)
-    settings = StandaloneSettings.embedded({"index": indexes[1]}, None)
+    settings = StandaloneSettings.embedded({"index": indexes[1], "heads": ""}, None)
     node = settings.node(shard, feed=False)
     assert (node.archive_url, node.journal, node.indexes) == ("", "", "")
-    assert (settings.keys, settings.tls_cert) == (None, None)
+    assert (settings.keys, settings.tls_cert, settings.rings) == (None, None, [])
     with pytest.raises(SettingsError, match="needs --feed"):
         settings.node(shard, feed=None)
     assert settings.node(shard, feed=True).archive_url == "s3://bucket/archive"
