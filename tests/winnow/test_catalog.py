@@ -43,6 +43,9 @@ def test_a_dropped_index_is_not_found_and_comes_back_within_its_grace_time() -> 
         dropped.with_restored("docs-1", now=99.0)
     with pytest.raises(InvalidRequestError, match="the grace time of docs-1 has ended"):
         dropped.with_restored("docs-1", now=100.0)
+    # not a field "index": `winnow indexes alias` has no --on, by which errors name that field
+    with pytest.raises(InvalidRequestError, match=r"^name: docs-1 was dropped: restore"):
+        dropped.with_alias("docs", "docs-1")
     assert dropped.is_deleted("a1", now=100.0)
     assert not dropped.is_deleted("b2", now=100.0)
 

@@ -223,7 +223,7 @@ class Catalog:
         its source, and NotFoundError if there is no such index.
         """
         if self._index(index).is_dropped:
-            raise invalid_field("index", f"{index} was dropped: restore it first")
+            raise invalid_field("name", f"{index} was dropped: restore it first")
         if alias in self.indexes:
             raise invalid_field("alias", f"{alias} is the name of an index: choose another name")
         if alias in self.aliases and self.aliases[alias].index == index:
@@ -232,7 +232,7 @@ class Catalog:
         if before is not None and copy is not None and before.index not in self.copies:
             first = "" if before.index == copy.source else f": point {alias} to {copy.source} first"
             raise invalid_field(
-                "index", f"{index} is a copy of {copy.source}, and may lack writes{first}"
+                "name", f"{index} is a copy of {copy.source}, and may lack writes{first}"
             )
         switched = Alias(index, self.version + 1)
         return self._changed(aliases={**self.aliases, alias: switched})
