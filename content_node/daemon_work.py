@@ -45,7 +45,13 @@ class DaemonWork(Generic[Result]):
         run = partial(copy_context().run, self._run, loop, future)  # for the context of log lines
         self._thread = threading.Thread(target=run, name="loading", daemon=True)
         self._thread.start()
-        return await future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            # the wait was cancelled just after the work was done
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._discard(future.result())
+            raise
 
     def _run(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Result]") -> None:
         try:

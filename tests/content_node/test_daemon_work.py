@@ -49,6 +49,23 @@ def test_the_event_loop_ends_while_a_shard_loads(go_on: threading.Event) -> None
     assert loading.is_running
 
 
+async def test_the_result_of_a_wait_that_is_cancelled_at_its_end_is_discarded(
+    go_on: threading.Event,
+) -> None:
+    """The lock of a shard would stay until the process ends."""
+    discarded: list[bool] = []
+    loading = DaemonWork(lambda: go_on.wait(LONG), discarded.append)
+    task = asyncio.create_task(loading.result())
+    await asyncio.wait([task], timeout=0)
+    [thread] = [each for each in threading.enumerate() if each.name == "loading"]
+    go_on.set()
+    thread.join(LONG)
+    asyncio.get_running_loop().call_soon(task.cancel)  # after the result is set
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert discarded == [True]
+
+
 def test_a_result_after_the_end_is_ignored(go_on: threading.Event) -> None:
     loading = DaemonWork(lambda: go_on.wait(LONG))
 
