@@ -128,7 +128,8 @@ def test_a_command_that_needs_a_checkout_says_so(installed: Installation) -> Non
 
 
 def test_the_demo_runs_in_an_empty_directory_and_leaves_it_empty(installed: Installation) -> None:
-    asked = installed.run("winnow", "demo", "--once", "--listen", "127.0.0.1:0")
+    addresses = ["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]
+    asked = installed.run("winnow", "demo", "--once", *addresses)
     assert asked.returncode == 0, asked.stdout + asked.stderr
     assert "answers as expected" in asked.stdout
     assert not list(installed.work.iterdir())
