@@ -6,14 +6,15 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from simulation import fixtures
 from simulation.copy_mutations import MUTATIONS
+from simulation.drawing import Wish, make_plan
 from simulation.found import FOUND
-from simulation.plan import Plan, Shape, make_plan
+from simulation.plan import Plan, Shape
 from simulation.running import Result, run_plan
 from simulation.shrinking import shrink
 from simulation.worker import run_in_workers
@@ -30,13 +31,18 @@ def run(arguments: list[str]) -> int:
     """Runs what the arguments ask for; returns the exit code: 0, or 1 after a violation."""
     options = _parser().parse_args(arguments)
     seeds = range(options.first, options.first + options.seeds)
-    shape = Shape(shards=3, replicas=2) if options.large else None
+    wish = Wish(
+        shape=Shape(shards=3, replicas=2) if options.large else None,
+        power_cuts=options.power_cuts,
+        named=options.named,
+        long=options.long,
+    )
     try:
         if options.found:
             return _run_found(options.shrink)
         if options.mutations:
-            return _find_mutations(seeds, options)
-        return _run_seeds(seeds, shape, options)
+            return _find_mutations(seeds, wish, options)
+        return _run_seeds(seeds, wish, options)
     finally:
         fixtures.remove()
 
@@ -61,6 +67,11 @@ def _parser() -> argparse.ArgumentParser:
         help="Simulate a named index, which is rebuilt and switched, with every seed.",
     )
     parser.add_argument(
+        "--long",
+        action="store_true",
+        help="Let minutes pass between parts of every plan, and some faults last as long.",
+    )
+    parser.add_argument(
         "--power-cuts",
         action="store_true",
         help="Simulate only power losses, and kills at fault points.",
@@ -77,43 +88,31 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run_seed(seed: int, shape: Shape | None, kinds: Mapping[str, bool]) -> Result:
-    """Runs a seed in a worker process; returns the result without the timeline.
-
-    `kinds` has the keyword arguments of `make_plan`.
-    """
-    result = run_plan(_plan_of(seed, shape, kinds))
+def run_seed(seed: int, wish: Wish) -> Result:
+    """Runs a seed in a worker process; returns the result without the timeline."""
+    result = run_plan(make_plan(seed, wish))
     result.timeline = []
     return result
 
 
-def _plan_of(seed: int, shape: Shape | None, kinds: Mapping[str, bool]) -> Plan:
-    return make_plan(seed, shape, power_cuts=kinds["power_cuts"], named=kinds["named"])
-
-
 def _results(
-    seeds: Sequence[int],
-    shape: Shape | None,
-    options: argparse.Namespace,
-    is_stopped: Callable[[], bool],
+    seeds: Sequence[int], wish: Wish, jobs: int, is_stopped: Callable[[], bool]
 ) -> Iterator[Result]:
-    arguments = shape, _kinds(options)
-    if options.jobs > 1:
-        work = run_seed.__name__
-        yield from run_in_workers(work, seeds, options.jobs, is_stopped, *arguments)
+    if jobs > 1:
+        yield from run_in_workers(run_seed.__name__, seeds, jobs, is_stopped, wish)
         return
     for seed in seeds:
-        yield run_seed(seed, *arguments)
+        yield run_seed(seed, wish)
         if is_stopped():
             return
 
 
-def _run_seeds(seeds: Sequence[int], shape: Shape | None, options: argparse.Namespace) -> int:
+def _run_seeds(seeds: Sequence[int], wish: Wish, options: argparse.Namespace) -> int:
     """Counts and prints results until all are there, or until Ctrl-C."""
     total, failed = Counter[str](), list[Result]()
     shown_at = time.monotonic()
     with _interruptible() as is_interrupted:
-        for result in _results(seeds, shape, options, is_interrupted):
+        for result in _results(seeds, wish, options.jobs, is_interrupted):
             _count(total, result)
             if options.digests:
                 _say(f"seed {result.plan.seed}: {result.digest}")
@@ -191,7 +190,7 @@ def _explain(result: Result) -> None:
         _say(f"    {violation}")
 
 
-def _find_mutations(seeds: Sequence[int], options: argparse.Namespace) -> int:
+def _find_mutations(seeds: Sequence[int], wish: Wish, options: argparse.Namespace) -> int:
     """Runs each mutation until a seed finds it; returns 0 if all were found."""
     chosen = [
         number
@@ -199,11 +198,9 @@ def _find_mutations(seeds: Sequence[int], options: argparse.Namespace) -> int:
         if any(part in each for part in options.only.split(","))
     ]
     found = (
-        run_in_workers(
-            find_mutation.__name__, chosen, options.jobs, lambda: False, seeds, _kinds(options)
-        )
+        run_in_workers(find_mutation.__name__, chosen, options.jobs, lambda: False, seeds, wish)
         if options.jobs > 1
-        else (find_mutation(number, seeds, _kinds(options)) for number in chosen)
+        else (find_mutation(number, seeds, wish) for number in chosen)
     )
     missed = 0
     for description, how in found:
@@ -213,19 +210,10 @@ def _find_mutations(seeds: Sequence[int], options: argparse.Namespace) -> int:
     return int(missed > 0)
 
 
-def _kinds(options: argparse.Namespace) -> dict[str, bool]:
-    return {"power_cuts": options.power_cuts, "named": options.named}
-
-
-def find_mutation(
-    number: int, seeds: Sequence[int], kinds: Mapping[str, bool]
-) -> tuple[str, str | None]:
-    """Returns a mutation and how it was found; None if no plan has found it.
-
-    `kinds` has the keyword arguments of `make_plan`.
-    """
+def find_mutation(number: int, seeds: Sequence[int], wish: Wish) -> tuple[str, str | None]:
+    """Returns a mutation and how it was found; None if no plan has found it."""
     description = list(MUTATIONS)[number]
-    plans = {f"seed {seed}": partial(_plan_of, seed, None, kinds) for seed in seeds}
+    plans = {f"seed {seed}": partial(make_plan, seed, wish) for seed in seeds}
     plans |= {repr(name): partial(replace, plan) for name, plan in FOUND.items()}
     for count, (name, make) in enumerate(plans.items(), 1):
         with MUTATIONS[description]():

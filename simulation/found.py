@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from simulation.plan import Plan, Shape, Step, StepKind
 
-_SECONDS = 12.0
 _EVERY = 0.05
 """Seconds between two steps of close traffic."""
 
@@ -71,7 +70,6 @@ def _plan(shape: Shape, *steps: Step) -> Plan:
         seed=0,
         shape=shape,
         steps=tuple(sorted((*_FIRST, *steps), key=lambda step: step.at)),
-        seconds=_SECONDS,
     )
 
 
