@@ -585,6 +585,14 @@ def test_a_port_in_use_is_reported_before_any_process_starts(
     assert "choose another port with --listen (0 for any)" in result.stderr
 
 
+def test_a_demo_refuses_another_number_of_shards_than_its_index_has(
+    here: InProcess, indexes: dict[int, Path]
+) -> None:
+    result = here("demo", "--index", str(indexes[2]), "--shards", "3", "--listen", "127.0.0.1:0")
+    assert result.returncode == 2
+    assert "was built with 2 shards: omit --shards" in " ".join(result.stderr.split())
+
+
 def test_a_demo_logs_complete_lines_and_no_closed_port(
     here: InProcess, indexes: dict[int, Path], questions_file: Path
 ) -> None:

@@ -40,11 +40,13 @@ from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import AsyncClient
 from winnow.errors import ArtefactError
 from winnow.files.opened import sha256
+from winnow.index_directory import shard_directories
 from winnow.packaged import default_bundle, default_heads, demo_corpus, generated_directory
 from winnow.quoting import many
 from winnow.settings.errors import SettingsError
 
 _CORPUS = demo_corpus()
+_SHARDS = 3
 _LISTEN, _HTTP = "127.0.0.1:8080", "127.0.0.1:8088"
 _QUESTION = "Who won the Tour de France in 2015?"
 _TEXT = "book me a flight to Oslo"
@@ -66,8 +68,13 @@ def demo(
         ),
     ] = None,
     shards: Annotated[
-        int, typer.Option(min=1, help="Number of shards, each on a separate content node.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of shards to build, each on a separate content node.",
+            show_default=f"{_SHARDS}",
+        ),
+    ] = None,
     listen: Annotated[
         str | None,
         typer.Option(
@@ -102,11 +109,14 @@ def demo(
     require_free([Address.parse(each) for each in (given_address, given_http) if each])
     labelled = read_questions(questions)
     bundle = default_bundle()
+    wanted = _SHARDS if shards is None else shards
     if index is None:
-        index = demo_index_directory(passages, bundle, shards)
-        _prepare(passages, index, shards)
+        index = demo_index_directory(passages, bundle, wanted)
+        _prepare(passages, index, wanted)
     elif not index.exists():
-        _build(passages, index, shards)
+        _build(passages, index, wanted)
+    elif shards is not None:
+        _require_shards(index, shards)
     # not before the build, which takes a minute: another demo could take the ports meanwhile
     address = given_address or _default_address("--listen", _LISTEN, say)
     http = "" if http_listen == "" else given_http or _default_address("--http-listen", _HTTP, say)
@@ -183,6 +193,17 @@ def _build(passages: Path, index: Path, shards: int) -> None:
         raise ArtefactError(f"{problem}; choose another directory with --index") from error
     options = ["--out", str(index), "--shards", str(shards), "--states"]
     _run(["build", "--passages", str(passages), *options])
+
+
+def _require_shards(index: Path, wanted: int) -> None:
+    """Raises BadParameter if an index that was built before has another number of shards."""
+    present = len(shard_directories(index))
+    if present != wanted:
+        raise typer.BadParameter(
+            f"{index} was built with {many(present, 'shard')}: omit --shards, or choose another "
+            "directory with --index",
+            param_hint="--shards",
+        )
 
 
 def _run(arguments: list[str]) -> None:
