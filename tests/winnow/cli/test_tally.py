@@ -4,7 +4,7 @@ import pytest
 
 from winnow.cli.asking import QuestionOutcome
 from winnow.cli.evaluation.tally import build_report
-from winnow.cli.questions import LabelledQuestion
+from winnow.labelled_questions import LabelledQuestion
 from winnow.v1 import answer_pb2
 
 
@@ -73,6 +73,24 @@ def test_a_failed_question_counts_as_wrong() -> None:
     assert found.said == {"DEADLINE_EXCEEDED": late}
     assert found.figures[0].exact_match == 50
     assert found.p99_ms == pytest.approx(10)
+
+
+def test_a_failed_question_is_wrong_even_if_its_answer_is_an_article() -> None:
+    article = LabelledQuestion("Which grade?", ("A",))
+    found = build_report([QuestionOutcome(article, None, 0.5, "CANCELLED: no")], max_passages=1)
+    assert (found.figures[0].exact_match, found.figures[0].f1) == (0, 0)
+
+
+def test_all_answers_count_if_each_shard_read_its_best_passages() -> None:
+    far_but_right = reply(("Bob", "about Bob", 1.0, 0.1), ("Ada", "by Ada in full", 5.0, 0.9))
+    far_but_right.read_scope = answer_pb2.READ_SCOPE_PER_SHARD
+    far_but_right.passages_read = 2
+    found = build_report([QuestionOutcome(ASKED, far_but_right, 0.02)], max_passages=1)
+    (figures,) = found.figures
+    assert (figures.passages, figures.exact_match, figures.recall_by_passage) == (1, 100, 100)
+    far_but_right.passages_read = 3
+    found = build_report([QuestionOutcome(ASKED, far_but_right, 0.02)], max_passages=1)
+    assert found.figures[0].recall_by_passage is None, "the reply lacks a passage"
 
 
 def test_a_question_without_answers_is_counted_apart() -> None:

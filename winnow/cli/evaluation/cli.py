@@ -15,11 +15,11 @@ from winnow.cli.asking import Failures, IndexTarget, QuestionOutcome, QuestionTa
 from winnow.cli.evaluation.replies import write_replies
 from winnow.cli.evaluation.tally import Report, build_report
 from winnow.cli.output import AsJson, console, print_json, table
-from winnow.cli.questions import read_questions, require_answers
 from winnow.cli.result_files import reserve_files
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
+from winnow.labelled_questions import read_questions, require_answers
 from winnow.quoting import many
 from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2
@@ -69,8 +69,9 @@ def evaluate(
 
     Shows exact match and F1 as SQuAD defines them, the share of answers whose sentence contains
     an accepted answer, recall by answer string and by gold passage, and latency percentiles.
-    Accuracy is shown for 1, 2, 5, 10 … passages, up to --passages-to-read. A failed question counts
-    as wrong. Exit code 1 if every question fails.
+    Accuracy is shown for 1, 2, 5, 10 … passages, up to --passages-to-read; with --read-scope
+    per-shard, only for --passages-to-read in each shard. A failed question counts as wrong. Exit
+    code 1 if every question fails.
 
     With early stopping, fewer passages may be read than shown, and recall is not measured. Use
     --max-loss 0 to measure recall, and for `winnow models record`.

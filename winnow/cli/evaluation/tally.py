@@ -31,6 +31,7 @@ class AccuracyFigures:
     """Accuracy after reading `passages` passages, in percent of the questions."""
 
     passages: int
+    """Passages of the index; of each shard, if each shard read its own best passages."""
     exact_match: float
     f1: float
     in_sentence: float | None
@@ -84,18 +85,25 @@ def build_report(
 ) -> Report:
     """Computes the accuracy for several numbers of passages, up to `max_passages`.
 
-    A failed question counts as wrong. `max_loss`: the requested accuracy budget; None if the
-    request left it to the server.
+    If each shard read its own best passages, only for `max_passages`, since a reply does not say in
+    which order a shard has read. A failed question counts as wrong. `max_loss`: the requested
+    accuracy budget; None if the request left it to the server.
     """
     failures = count_failures(outcome.error for outcome in outcomes if outcome.reply is None)
     labelled = [outcome for outcome in outcomes if outcome.question.answers]
     replies = [outcome.reply for outcome in outcomes if outcome.reply is not None]
     times = [outcome.seconds * 1e3 for outcome in outcomes if outcome.reply is not None]
     p50, p95, p99 = percentiles(times, 50, 95, 99)
+    per_shard = any(reply.read_scope == answer_pb2.READ_SCOPE_PER_SHARD for reply in replies)
     steps = sorted({step for step in STEPS if step < max_passages} | {max_passages})
     needed = [count for reply in replies if (count := reported_passages_needed(reply)) is not None]
     reported = [loss for reply in replies if (loss := reported_max_loss(reply)) is not None]
     budget = max(reported, default=max_loss)
+    if per_shard:
+        all_listed = all(len(reply.answers) >= reply.passages_read for reply in replies)
+        figures = [_figures(labelled, max_passages, None, budget == 0 and all_listed)]
+    else:
+        figures = [_figures(labelled, step, step, budget == 0) for step in steps]
     return Report(
         questions=len(outcomes),
         without_answers=len(outcomes) - len(labelled),
@@ -112,7 +120,7 @@ def build_report(
             )
             for r in replies
         ),
-        figures=tuple(_figures(labelled, step, budget == 0) for step in steps),
+        figures=tuple(figures),
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,
@@ -122,17 +130,21 @@ def build_report(
     )
 
 
-def _figures(outcomes: Sequence[QuestionOutcome], passages: int, all_read: bool) -> AccuracyFigures:
+def _figures(
+    outcomes: Sequence[QuestionOutcome], passages: int, nearest_only: int | None, all_read: bool
+) -> AccuracyFigures:
     """Returns the accuracy after `passages` passages.
 
-    `all_read`: whether all passages of each question were read, so that recall is known.
+    `nearest_only`: the number of nearest passages whose answers count; None for all of the reply.
+    `all_read`: whether the reply lists all passages that should be read, so that recall is known.
     """
     matches, overlaps, in_sentence, by_answer, by_passage = [], [], [], [], []
     for outcome in outcomes:
-        question, nearest = outcome.question, _nearest(outcome.reply, passages)
+        question, nearest = outcome.question, _nearest(outcome.reply, nearest_only)
         best = max(nearest, key=lambda answer: answer.score, default=answer_pb2.Answer())
-        matches.append(exact_match(best.text, question.answers))
-        overlaps.append(f1(best.text, question.answers))
+        # an accepted answer may be an article alone, which is compared as an empty text
+        matches.append(bool(nearest) and exact_match(best.text, question.answers))
+        overlaps.append(f1(best.text, question.answers) if nearest else 0.0)
         in_sentence.append(_contains(sentence_of(best), question.answers))
         by_answer.append(any(_contains(a.passage.text, question.answers) for a in nearest))
         if question.context is not None:
@@ -152,7 +164,10 @@ def _figures(outcomes: Sequence[QuestionOutcome], passages: int, all_read: bool)
     )
 
 
-def _nearest(reply: answer_pb2.AnswerResponse | None, passages: int) -> list[answer_pb2.Answer]:
+def _nearest(
+    reply: answer_pb2.AnswerResponse | None, passages: int | None
+) -> list[answer_pb2.Answer]:
+    """Returns the answers of the `passages` nearest passages; all answers for None."""
     if reply is None:
         return []
     order = sorted(reply.answers, key=lambda a: (a.hybrid_distance, a.passage.id))
