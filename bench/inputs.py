@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from winnow.cli.questions import read_questions
+from winnow.labelled_questions import read_questions
 
 
 def add_index_and_questions(parser: argparse.ArgumentParser) -> None:

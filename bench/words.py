@@ -27,13 +27,13 @@ from bench.quantiles import nearest_rank
 from winnow.bundle import load_bundle
 from winnow.cli.output import console as open_console
 from winnow.cli.output import print_json, table
-from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard.bm25 import BuiltRarities
 from winnow.content_node.shard.inverting import invert
 from winnow.content_node.shard.postings import Postings
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import StoredArray
+from winnow.labelled_questions import LabelledQuestion, read_questions
 from winnow.passages.rows import BadRow, read_rows
 from winnow.text.tokenizer import Tokenizer
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from winnow import Client
-from winnow.cli.questions import read_questions
 from winnow.errors import WinnowError
+from winnow.labelled_questions import read_questions
 from winnow.packaged import demo_corpus
 
 _FILE = Path(__file__).with_name("compose.yaml")

@@ -16,11 +16,14 @@ from winnow.quoting import many
 
 @dataclass(frozen=True, slots=True)
 class LabelledQuestion:
-    """A question and its accepted answers; `context` is the passage with the answer, if known."""
+    """A question and its accepted answers."""
 
     question: str
     answers: tuple[str, ...]
     context: str | None = None
+    """The passage with the answer, if known."""
+    sentence: str = ""
+    """The sentence with the answer; empty if it is not known."""
 
 
 def read_questions(path: Path, limit: int | None = None) -> list[LabelledQuestion]:
@@ -68,5 +71,10 @@ def _parse(line: bytes, location: str) -> LabelledQuestion:
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
         raise ArtefactError(f"{location}: `answers` must be a list of strings")
     accepted = tuple(answer for answer in answers if answer.strip())
-    context = row.get("context")
-    return LabelledQuestion(question, accepted, context if isinstance(context, str) else None)
+    context, sentence = row.get("context"), row.get("sentence")
+    return LabelledQuestion(
+        question,
+        accepted,
+        context if isinstance(context, str) else None,
+        sentence if isinstance(sentence, str) else "",
+    )

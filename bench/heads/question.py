@@ -9,10 +9,10 @@ from bench.heads.synthetic_heads import head_ids
 from bench.interleaving import interleaved_latencies
 from winnow.bundle import Bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
-from winnow.cli.questions import read_questions
 from winnow.client.messages import AnswerClient
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan, BuildProgress
+from winnow.labelled_questions import read_questions
 from winnow.packaged import demo_corpus
 from winnow.settings.common import cores
 from winnow.v1 import answer_pb2

@@ -32,11 +32,11 @@ from statistics import mean, median
 from bench.figures import Figure, at_least, print_figures, quantile_figure, ratio_figure
 from bench.inputs import add_index_and_questions
 from bench.reading import peer
-from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.cli.units.asking import processor_seconds
 from winnow.client.aio import AsyncClient
 from winnow.client.reading import TextFields
 from winnow.client.replies import Passage
+from winnow.labelled_questions import LabelledQuestion, read_questions
 from winnow.standalone.index import AsyncIndex
 from winnow.text.scores import exact_match
 

@@ -13,6 +13,7 @@ from models.cli import options
 from models.cli.accuracy import verify
 from models.cli.mining import mine
 from models.cli.training import train_encoder, train_reader
+from models.measuring.collection import read_collection
 from models.mining.retrievers import CANDIDATES
 from models.network.weights import open_minilm
 from models.steps import calibration
@@ -170,13 +171,18 @@ def calibrate(
 
 
 def _collections(given: Sequence[Path] | None) -> list[Path]:
-    """Returns the collections; raises BadParameter if two kinds of text have the same name."""
+    """Returns the collections, whose questions can be read.
+
+    Raises BadParameter if two kinds of text have the same name.
+    """
     collections = [each.resolve() for each in given or ()]
     names = [calibration.WIKIPEDIA.lower(), *(each.name.lower() for each in collections)]
     if len(set(names)) < len(names):
         raise typer.BadParameter(
             "two kinds of text have the same name: rename a directory of --documents"
         )
+    for each in collections:
+        read_collection(each)  # now, and not after Wikipedia was encoded
     return collections
 
 

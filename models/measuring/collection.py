@@ -2,16 +2,15 @@
 
 A collection is a directory with an index in `index`, and with `questions.jsonl`. Each line has a
 `question`, its accepted `answers` (empty if no document answers it), and the `sentence` that
-contains the answer. `bench/documents/questions.jsonl` has the same form. Further indexes, in
-directories whose names begin with `index-`, add passages to the first one.
+contains the answer, if it is known. `bench/documents/questions.jsonl` has the same form. Further
+indexes, in directories whose names begin with `index-`, add passages to the first one.
 """
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 from models.data import DataError
 from models.measuring.judging import JudgedQuestion
+from winnow.labelled_questions import read_questions
 
 _INDEX, _QUESTIONS = "index", "questions.jsonl"
 
@@ -26,7 +25,8 @@ def read_collection(collection: Path) -> list[JudgedQuestion]:
     """Reads the questions of a collection.
 
     Raises:
-        DataError: there are no questions, or a line is not a question.
+        DataError: the file of questions is missing.
+        ArtefactError: there are no questions, or a line is not a question.
 
     """
     path = collection / _QUESTIONS
@@ -34,17 +34,7 @@ def read_collection(collection: Path) -> list[JudgedQuestion]:
         raise DataError(
             f"{path} is missing: set --documents to a directory with index and {_QUESTIONS}"
         )
-    return list(_read(path))
-
-
-def _read(path: Path) -> Iterator[JudgedQuestion]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            row = json.loads(line)
-            yield JudgedQuestion(
-                text=row["question"],
-                answers=tuple(row["answers"]),
-                sentence=row["sentence"],
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path}, line {number} is not a question: {error!r}") from error
+    return [
+        JudgedQuestion(text=each.question, answers=each.answers, sentence=each.sentence)
+        for each in read_questions(path)
+    ]

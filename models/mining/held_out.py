@@ -2,7 +2,8 @@
 
 Some training questions are held out for calibration. A reader is surer of questions that it was
 trained on, so weights and thresholds fitted on those questions would be wrong for others. Whole
-articles are held out by a hash of their title, so every step holds out the same articles.
+articles are held out by a hash of their title, so every step holds out the same articles. Passages
+without a title are held out one by one: other passages of their article may be trained on.
 """
 
 from collections.abc import Sequence

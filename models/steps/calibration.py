@@ -9,7 +9,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from models.assemble import ScoreWeights, amend_manifest
-from models.data import Passage
+from models.data import DataError, Passage
 from models.measuring.calibrate import (
     PASSAGES,
     Candidates,
@@ -76,10 +76,18 @@ class Calibration:
     """Share of the held-out questions of Wikipedia to fit on."""
 
     def held_out(self, seed: int) -> tuple[list[Passage], list[TrainingQuestion]]:
-        """Returns all passages of Wikipedia, and a sample of the held-out questions."""
+        """Returns all passages of Wikipedia, and a sample of the held-out questions.
+
+        Raises DataError if no question is held out.
+        """
         passages, questions = load_held_out(self.workspace.mined_questions)
         drawn = sample_questions(questions, _MAX_QUESTIONS, seed)
-        chosen = random.Random(seed).sample(drawn, round(self.share * len(drawn)))
+        if not drawn:
+            raise DataError(
+                f"{self.workspace.mined_questions} has no held-out questions: mine more training "
+                "questions"
+            )
+        chosen = random.Random(seed).sample(drawn, max(1, round(self.share * len(drawn))))
         return passages, drawn if self.share == 1 else chosen
 
     def embedder(self, bundle: Bundle) -> Embedder:

@@ -7,6 +7,7 @@ import pytest
 from models.data import DataError, Passage
 from models.measuring.collection import read_collection
 from models.measuring.judging import JudgedQuestion
+from winnow.errors import ArtefactError
 
 SENTENCE = "The default of --jobs is 4, on all systems."
 ASKED = JudgedQuestion(text="What is the default of --jobs?", answers=("4",), sentence=SENTENCE)
@@ -58,11 +59,24 @@ def test_the_questions_of_a_collection_are_read(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"question": "Who?"}'])
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"question": 5}', '{"question": "Who?", "answers": "Ada"}']
+)
 def test_a_line_that_is_not_a_question_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
-    (tmp_path / "questions.jsonl").write_text(line + "\n")
-    with pytest.raises(DataError, match=r"questions\.jsonl, line 1 is not a question"):
+    (tmp_path / "questions.jsonl").write_text(f"{line}\n")
+    with pytest.raises(ArtefactError, match=r"questions\.jsonl, line 1: "):
         read_collection(tmp_path)
+
+
+def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text("\n")
+    with pytest.raises(ArtefactError, match=r"questions\.jsonl has no questions"):
+        read_collection(tmp_path)
+
+
+def test_a_line_ends_only_at_its_end(tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text('{"question": "Who\u2028did?", "answers": ["Ada"]}\n')
+    assert read_collection(tmp_path) == [JudgedQuestion(text="Who\u2028did?", answers=("Ada",))]
 
 
 def test_a_directory_without_questions_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Tests of training an encoder: batches, losses and held-out articles."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,15 @@ from hypothesis import strategies as st
 from learning import only
 from tokenizers import Tokenizer
 
-from models.data import Passage
+from models.data import DataError, Passage
 from models.mining.held_out import is_held_out
-from models.mining.mine import TrainingQuestion, split_held_out
+from models.mining.mine import TrainingQuestion, save_mined, split_held_out
 from models.network.architecture import Encoder, freeze_embeddings, load_body
+from models.steps.calibration import Calibration
 from models.training.encoding_task import EncodingPlan, EncodingTask
 from models.training.loop import Schedule, Trainer
 from models.training.order import article_batches
+from models.workspace import Workspace
 
 PASSAGES = [
     Passage(f"word{n // 4}", " ".join(f"word{(n * k + k) % 40}" for k in range(20)))
@@ -97,3 +100,17 @@ def test_whole_articles_are_held_out() -> None:
 def test_about_one_article_in_sixteen_is_held_out() -> None:
     held = sum(is_held_out(Passage(f"article {n}", "text")) for n in range(16_000))
     assert held == pytest.approx(1_000, rel=0.1)
+
+
+def test_calibration_fits_on_held_out_questions_only(tmp_path: Path) -> None:
+    titled = [Passage(f"article {n}", PASSAGES[0].text) for n in range(40)]
+    asked = [replace(ASKED[0], source="squad", positive=n, negatives=()) for n in range(40)]
+    learnt, held = split_held_out(asked, titled)
+    workspace = Workspace(tmp_path)
+    calibration = Calibration(workspace, tmp_path / "bundle", print, share=0.001)
+    save_mined(workspace.mined_questions, titled, asked)
+    _, (drawn,) = calibration.held_out(seed=0)  # a small share is one question
+    assert drawn.positive in {each.positive for each in held}
+    save_mined(workspace.mined_questions, titled, learnt)
+    with pytest.raises(DataError, match="has no held-out questions"):
+        calibration.held_out(seed=0)

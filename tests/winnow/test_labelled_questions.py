@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from winnow.cli.questions import LabelledQuestion, read_questions, require_answers
 from winnow.errors import ArtefactError
+from winnow.labelled_questions import LabelledQuestion, read_questions, require_answers
 
 LINES = (
     b'{"question": "Who?", "answers": ["Me"], "context": "It was me."}\n\n{"question": "Why?"}\n'

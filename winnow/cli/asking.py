@@ -9,11 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
-from winnow.cli.questions import LabelledQuestion
 from winnow.client.aio import AsyncClientApi
 from winnow.client.calls import Call
 from winnow.convert import answer as convert
 from winnow.errors import WinnowError
+from winnow.labelled_questions import LabelledQuestion
 from winnow.rpc.status import code_of, error_of
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 

@@ -30,10 +30,10 @@ from winnow.cli.pareto.point import (
 from winnow.cli.pareto.report import failure_lines, plot, table, write_results
 from winnow.cli.pareto.run import QuestionSet, _setups, measure_points
 from winnow.cli.quantities import parse_milliseconds
-from winnow.cli.questions import LabelledQuestion
 from winnow.domain.question import Retriever
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import WinnowError
+from winnow.labelled_questions import LabelledQuestion
 from winnow.packaged import default_bundle
 from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2

@@ -13,9 +13,9 @@ from winnow.cli import options
 from winnow.cli.access import with_credentials
 from winnow.cli.asking import QuestionOutcome, ask_all, count_failures
 from winnow.cli.output import AsJson, console, print_json, table
-from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
+from winnow.labelled_questions import LabelledQuestion, read_questions
 from winnow.quoting import many
 from winnow.telemetry.progress import StageProgress
 from winnow.text.scores import exact_match

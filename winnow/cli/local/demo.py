@@ -36,11 +36,11 @@ from winnow.cli.local.hints import (
 from winnow.cli.local.ports import require_free, with_fallback_port, with_free_port
 from winnow.cli.local.processes import run_to_end
 from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
-from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import AsyncClient
 from winnow.errors import ArtefactError
 from winnow.files.opened import sha256
 from winnow.index_directory import shard_directories
+from winnow.labelled_questions import LabelledQuestion, read_questions
 from winnow.packaged import default_bundle, default_heads, demo_corpus, generated_directory
 from winnow.quoting import many
 from winnow.settings.errors import SettingsError

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from winnow.cli.output import table
-from winnow.cli.questions import LabelledQuestion
 from winnow.client import AsyncClient, HeadPrediction
 from winnow.errors import ArtefactError
+from winnow.labelled_questions import LabelledQuestion
 from winnow.text.scores import exact_match
 
 _TIMEOUT = 10.0

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from winnow.cli.questions import LabelledQuestion
 from winnow.cli.result_files import convert_write_errors
+from winnow.labelled_questions import LabelledQuestion
 
 _DIGEST_BYTES = 8
 

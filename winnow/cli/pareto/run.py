@@ -27,7 +27,6 @@ from winnow.cli.pareto.outcome import (
     measurement_digest,
 )
 from winnow.cli.pareto.point import Deployment, OperatingPoint, bundle_megabytes, timed_only_points
-from winnow.cli.questions import LabelledQuestion, read_questions, require_answers
 from winnow.cli.result_files import created_directory, reserve_files
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
@@ -35,6 +34,7 @@ from winnow.domain.shard import INDEX_FILE
 from winnow.errors import WinnowError
 from winnow.files.opened import sha256
 from winnow.index_directory import shard_directories
+from winnow.labelled_questions import LabelledQuestion, read_questions, require_answers
 from winnow.packaged import running_version
 from winnow.settings.common import cores
 from winnow.telemetry.progress import StageProgress

@@ -2,7 +2,7 @@
 
 from winnow.cli.asking import QuestionOutcome
 from winnow.cli.indexes.compare import AnswerComparison, DifferentAnswer, compared, failures
-from winnow.cli.questions import LabelledQuestion
+from winnow.labelled_questions import LabelledQuestion
 from winnow.v1 import answer_pb2
 
 ASKED = [
