@@ -4,12 +4,14 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.cached_file import read_cached, write_cached
 from models.data import Passage
-from models.progress import track
+from models.progress import IntervalTimer, track
 from winnow.bundle import Bundle
 from winnow.content_node.late_interaction.passage_tokens import open_passage_tokens
 from winnow.content_node.late_interaction.similarity import PassageVectors, late_scores
@@ -23,6 +25,8 @@ from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.tokenizer import Tokenizer
 
 Levels = NDArray[np.int8]
+_SAVE_SECONDS = 300.0
+"""Interval at which computed token vectors are saved."""
 
 
 class TokenScores:
@@ -38,17 +42,27 @@ class TokenScores:
         self._passages = open_passage_tokens(bundle, special, options)
         self._max_question_tokens = manifest.encoder.max_question_tokens - SPECIAL_TOKENS
         self._file = cache / f"token-vectors-{manifest.token_vectors_fingerprint}.npz"
-        self._levels: dict[bytes, Levels] = self._load()
+        self._levels = read_cached(self._file, _read_levels) or {}
 
     def prepare(self, passages: Iterable[Passage]) -> None:
-        """Computes the missing token vectors of passages on every core, and saves them."""
+        """Computes the missing token vectors of passages on every core, and saves them.
+
+        After an interruption, the next call resumes.
+        """
         missing = {key: each for each in passages if (key := _key(each)) not in self._levels}
         if not missing:
             return
+        timer = IntervalTimer(_SAVE_SECONDS)
         with ThreadPoolExecutor(cores()) as pool:
             rows = track(pool.map(self._compute, missing.values()), "token vectors", len(missing))
-            self._levels.update(zip(missing, rows, strict=True))
-        self._save()
+            try:
+                for key, levels in zip(missing, rows, strict=True):
+                    self._levels[key] = levels
+                    if timer.due():
+                        self._save()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self._save()
 
     def scores(self, question: str, passages: Sequence[Passage]) -> NDArray[np.float64]:
         """Returns the score of each passage, [passages]. All of them must be prepared."""
@@ -65,25 +79,21 @@ class TokenScores:
         stored = StoredPassage(text, title, self._tokenizer.tokenise(passage.text))
         return self._passages.levels(stored)
 
-    def _load(self) -> dict[bytes, Levels]:
-        if not self._file.is_file():
-            return {}
-        with np.load(self._file) as saved:
-            parts = np.split(saved["levels"], np.cumsum(saved["lengths"])[:-1])
-            return dict(zip(map(bytes, saved["keys"]), parts, strict=True))
-
     def _save(self) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        partial = self._file.with_suffix(".partial")
-        levels = list(self._levels.values())
-        with partial.open("wb") as file:
-            np.savez(
-                file,
-                keys=np.array([np.frombuffer(key, np.uint8) for key in self._levels]),
-                lengths=np.array([len(each) for each in levels]),
-                levels=np.concatenate(levels),
-            )
-        partial.replace(self._file)
+        if not self._levels:
+            return
+        parts = list(self._levels.values())
+        keys = np.array([np.frombuffer(key, np.uint8) for key in self._levels])
+        lengths, levels = np.array([len(each) for each in parts]), np.concatenate(parts)
+        write_cached(
+            self._file, lambda file: np.savez(file, keys=keys, lengths=lengths, levels=levels)
+        )
+
+
+def _read_levels(file: BinaryIO) -> dict[bytes, Levels]:
+    with np.load(file) as saved:
+        parts = np.split(saved["levels"], np.cumsum(saved["lengths"])[:-1])
+        return dict(zip(map(bytes, saved["keys"]), parts, strict=True))
 
 
 def _key(passage: Passage) -> bytes:

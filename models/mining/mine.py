@@ -6,18 +6,21 @@ are passages that the encoder retrieves although they contain no answer.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.cached_file import replace_durably
 from models.data import DataError, Passage, Question, contains_answer, find_answer
 from models.mining.embedding import Embedder
 from models.mining.held_out import is_held_out
 from models.mining.retrievers import LexicalIndex
 
+Row = TypeVar("Row")
 NEGATIVES = 8
 """Maximum number of negatives to keep per question. Training draws from them."""
 
@@ -177,31 +180,40 @@ def load_mined(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
     """Reads passages and questions that `save_mined` wrote.
 
     Raises:
-        DataError: the directory has no questions.
+        DataError: the directory has no questions, or a file is damaged.
 
     """
+    command = _COMMANDS.get(directory.name, "mine")
     if not has_mined(directory):
-        command = _COMMANDS.get(directory.name, "mine")
         raise DataError(
             f"{directory} has no training questions: run `winnow models {command}` first"
         )
-    with (directory / _PASSAGES).open(encoding="utf-8") as file:
-        passages = [Passage(**json.loads(line)) for line in file]
-    with (directory / _QUESTIONS).open(encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    return passages, [
-        TrainingQuestion(
-            **{**row, "negatives": tuple(row["negatives"]), "others": tuple(row.get("others", ()))}
-        )
-        for row in rows
-    ]
+    return (
+        _read_rows(directory / _PASSAGES, lambda row: Passage(**row), command),
+        _read_rows(directory / _QUESTIONS, _to_question, command),
+    )
+
+
+def _to_question(row: dict[str, Any]) -> TrainingQuestion:
+    negatives, others = tuple(row["negatives"]), tuple(row.get("others", ()))
+    return TrainingQuestion(**{**row, "negatives": negatives, "others": others})
+
+
+def _read_rows(path: Path, parse: Callable[[dict[str, Any]], Row], command: str) -> list[Row]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return [parse(json.loads(line)) for line in file]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} is damaged: run `winnow models {command}` again: {error}"
+        ) from error
 
 
 def _write_rows(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]) -> None:
     partial = path.with_suffix(".partial")
     with partial.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
-    partial.replace(path)
+    replace_durably(partial, path)
 
 
 def split_held_out(

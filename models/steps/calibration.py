@@ -92,7 +92,7 @@ class Calibration:
 
     def embedder(self, bundle: Bundle) -> Embedder:
         """Returns an encoder of passages and questions that caches vectors."""
-        return Embedder(bundle.passage_encoder, bundle.tokenizer, cache=self.workspace.vectors)
+        return Embedder.of(bundle, cache=self.workspace.vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def retrieve_from(
     questions = read_collection(collection)
     retriever = ServedRetriever(indexes_of(collection), bundle)
     texts = [question.text for question in questions]
-    vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions(texts)
+    vectors = Embedder.of(bundle).questions(texts)
     found = [retriever.find(*each, count) for each in zip(texts, vectors, strict=True)]
     return questions, found
 

@@ -1,6 +1,8 @@
 """Tests of training questions and their hard negatives."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from models.mining.mine import (
 )
 from models.network.architecture import Encoder, load_body
 from models.network.export import export_graph
+from models.steps.calibration import Calibration
+from models.workspace import Workspace
+from winnow.bundle import Bundle
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +107,69 @@ def test_vectors_whose_writing_was_interrupted_are_made_again(
     np.testing.assert_array_equal(keeping.passages(passages), embedder.passages(passages))
 
 
+def test_damaged_vectors_are_made_again_with_a_warning(
+    embedder: Embedder, tiny_weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = tmp_path / "encoder.onnx"
+    export_graph(Encoder(load_body(tiny_weights)), graph)
+    keeping = Embedder(graph, tiny_weights / "tokenizer.json", cache=tmp_path / "vectors")
+    passages = [Passage("word1", "in the tour")]
+    wanted = keeping.passages(passages)
+    [file] = (tmp_path / "vectors").iterdir()
+    content = file.read_bytes()
+    file.write_bytes(content[:-8])
+    np.testing.assert_array_equal(keeping.passages(passages), wanted)
+    assert f"{file} is damaged" in capsys.readouterr().err
+    assert file.read_bytes() == content
+
+
+class LengthSession:
+    """Encodes a sequence as its length, the sum of its token types, and the graph's name."""
+
+    def __init__(self, graph: str, *_: object, **__: object) -> None:
+        self.is_for_questions = graph.endswith("questions.onnx")
+
+    def run(self, names: list[str], feed: dict[str, Any]) -> list[Any]:
+        tokens, types = feed["input_ids"].size, feed["token_type_ids"].sum()
+        return [np.array([[tokens, types, self.is_for_questions]], np.float32)]
+
+
+def test_calibration_encodes_with_the_encoders_and_limits_of_the_bundle(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onnxruntime.InferenceSession", LengthSession)
+    calibration = Calibration(Workspace(tmp_path), bundle.directory, print)
+    title_and_text = Passage("Danube", "The Danube rises in the Black Forest, and is long.")
+
+    def embedder(**changes: object) -> Embedder:
+        encoder = bundle.manifest.encoder.model_copy(update=changes)
+        manifest = bundle.manifest.model_copy(update={"encoder": encoder})
+        return calibration.embedder(replace(bundle, manifest=manifest))
+
+    own = embedder(question="questions.onnx", max_question_tokens=5, passage_token_types=(1, 2))
+    assert own.questions(["Where does the Danube rise, and where does it end?"]).tolist() == [
+        [5, 0, 1]
+    ]
+    for limit in (9, 12):  # the cache keeps them apart
+        own = embedder(max_passage_tokens=limit, passage_token_types=(1, 2))
+        [[tokens, types, is_for_questions]] = own.passages([title_and_text]).tolist()
+        title_tokens = 2 * tokens - types
+        assert (tokens, is_for_questions) == (limit, 0)
+        assert title_tokens == 3
+
+
+def test_another_tokenizer_makes_other_vectors(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onnxruntime.InferenceSession", LengthSession)
+    tokenizer = tmp_path / "tokenizer.json"
+    shutil.copyfile(bundle.tokenizer, tokenizer)
+    for ending in ("", "\n"):
+        tokenizer.write_text(tokenizer.read_text() + ending)
+        Embedder(bundle.passage_encoder, tokenizer, tmp_path / "v").passages([Passage("", "a")])
+    assert len(list((tmp_path / "v").iterdir())) == 2
+
+
 @pytest.mark.parametrize(
     ("directory", "command"),
     [("mined", "mine"), ("ranked", "mine-ranking"), ("clozes", "mine-clozes")],
@@ -136,6 +204,17 @@ def test_an_interrupted_save_leaves_no_questions(
         with pytest.raises(KeyboardInterrupt):
             save_mined(tmp_path, new, [*questions, *questions])
     with pytest.raises(DataError):
+        load_mined(tmp_path)
+
+
+def test_damaged_questions_are_named_with_the_command_that_mines_them(tmp_path: Path) -> None:
+    question = TrainingQuestion(
+        question="a?", answer="a", answer_start=0, source="a", positive=0, negatives=()
+    )
+    save_mined(tmp_path, [Passage("a", "a")], [question])
+    file = tmp_path / "questions.jsonl"
+    file.write_text(file.read_text()[:-30])
+    with pytest.raises(DataError, match=f"{file} is damaged: run `winnow models mine` again"):
         load_mined(tmp_path)
 
 
