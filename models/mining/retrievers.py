@@ -1,9 +1,9 @@
 """Retrieves passages for training questions, by words alone or with a served index."""
 
+import hashlib
 import heapq
-import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +12,14 @@ import tantivy
 from numpy.typing import NDArray
 
 from models.data import Passage
-from winnow.bundle import Bundle
+from winnow.bundle import Bundle, Manifest
 from winnow.content_node.live.word_counts import word_counts_at_build
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
+from winnow.errors import ArtefactError
 from winnow.text.encoder import SPECIAL_TOKENS
 from winnow.text.index_counts import IndexCounts
 from winnow.text.tokenizer import Tokenizer
@@ -75,17 +76,23 @@ class ServedRetriever:
         """Opens every shard. Words have the rarity that they have in the first index.
 
         Raises:
-            ArtefactError: a shard is damaged.
+            ArtefactError: a shard is damaged, or an index was encoded by another encoder.
             NotLoadedError: a shard of the first index has no word counts.
 
         """
-        shards = [shard for index in indexes for shard in _shards_of(index)]
+        shards = [shard for index in indexes for shard in _shards_of(index, bundle.manifest)]
         segments = [open_shard(shard, _EF) for shard in shards]
         self._views = [view_of(segment) for segment in segments]
         self._counts = IndexCounts.of(word_counts_at_build(segments[0]), [])
         self._tokenizer, manifest = Tokenizer(bundle.tokenizer), bundle.manifest
         self._max_question_tokens = manifest.encoder.max_question_tokens - SPECIAL_TOKENS
         self._word_weight = manifest.retrieval.words
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the passages and vectors of all shards."""
+        generations = " ".join(view.generation for view in self._views)
+        return hashlib.sha256(generations.encode()).hexdigest()[:16]
 
     def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[ScoredPassage]:
         """Returns the best `k` passages for a question and its vector, best first.
@@ -105,7 +112,8 @@ class ServedRetriever:
         ]
         nearest = heapq.nsmallest(CANDIDATES, hits, key=lambda pair: pair[0].distance)
         by_words = heapq.nlargest(CANDIDATES, hits, key=lambda pair: pair[0].words)
-        candidates = {hit.passage_id: (hit, view) for hit, view in (*nearest, *by_words)}
+        # not by id alone: two indexes may give one id to different passages
+        candidates = {(id(view), hit.row): (hit, view) for hit, view in (*nearest, *by_words)}
         best = heapq.nsmallest(
             k, candidates.values(), key=lambda pair: (pair[0].hybrid_distance, pair[0].passage_id)
         )
@@ -116,26 +124,13 @@ class ServedRetriever:
         ]
 
 
-def _shards_of(index: Path) -> list[Path]:
-    shards = read_index_manifest(index).shards
-    return [index / shard_name(shard, shards) for shard in range(shards)]
-
-
-def read_retrieved(path: Path) -> Iterator[tuple[str, list[ScoredPassage]]]:
-    """Yields every question of a file with its retrieved passages.
-
-    Removes an incomplete last line from the file.
-    """
-    if not path.exists():
-        return
-    complete, _, _ = path.read_bytes().rpartition(b"\n")
-    path.write_bytes(complete + b"\n" if complete else b"")
-    for line in complete.splitlines():
-        row = json.loads(line)
-        yield (
-            row["question"],
-            [
-                ScoredPassage(Passage(**each["passage"]), each["distance"], each["words"])
-                for each in row["found"]
-            ],
+def _shards_of(index: Path, bundle: Manifest) -> list[Path]:
+    """Returns the shards of an index; raises ArtefactError if another encoder encoded it."""
+    manifest = read_index_manifest(index)
+    if manifest.encoding_fingerprint != bundle.encoding_fingerprint:
+        raise ArtefactError(
+            f"{index} was encoded by bundle {manifest.bundle_name} "
+            f"({manifest.encoding_fingerprint}), not by {bundle.name} "
+            f"({bundle.encoding_fingerprint}): build the index again with {bundle.name}"
         )
+    return [index / shard_name(shard, manifest.shards) for shard in range(manifest.shards)]

@@ -30,7 +30,8 @@ from models.measuring.retrieving import (
 )
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion
-from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
+from models.mining.retrieved_file import encoder_origin, read_retrieved
+from models.mining.retrievers import ScoredPassage, ServedRetriever
 from models.steps.mining import load_held_out
 from models.steps.reading_fit import (
     COUNTS,
@@ -121,17 +122,21 @@ def calibrate(calibration: Calibration, seed: int) -> ScoreWeights:
 def calibrate_on_retrieved(calibration: Calibration, seed: int) -> ScoreWeights:
     """Fits the weights of score and early stopping on the passages that `mine-ranking` retrieved.
 
-    Keeps the weight of matching words, because these passages were retrieved with it. Returns the
-    weights of the score.
+    Keeps the weight of matching words, and ranks these passages with it. Returns the weights of the
+    score.
+
+    Raises:
+        DataError: the passages were retrieved with other encoders.
+
     """
-    workspace = calibration.workspace
-    word_weight = load_bundle(calibration.bundle).manifest.retrieval.words
-    passages = dict(read_retrieved(workspace.retrieved_passages))
+    workspace, bundle = calibration.workspace, load_bundle(calibration.bundle)
+    word_weight = bundle.manifest.retrieval.words
+    passages = read_retrieved(workspace.retrieved_passages, encoder_origin(bundle))
     _, held_out = load_held_out(workspace.questions_with_negatives)
     questions = [each for each in held_out if len(passages.get(each.question, ())) >= PASSAGES]
     questions = sample_questions(questions, _MAX_QUESTIONS, seed)
     retrieved = [
-        [_ranked_passage(each, word_weight) for each in passages[question.question][:PASSAGES]]
+        ranked_passages(passages[question.question], word_weight)[:PASSAGES]
         for question in questions
     ]
     return _fit_and_write(calibration, questions, retrieved, SHARE)
@@ -232,6 +237,12 @@ def _with_collections(
         ranked = [[_ranked_passage(each, word_weight) for each in row] for row in found]
         kinds[collection.name] = RetrievedPassages(asked, ranked)
     return kinds
+
+
+def ranked_passages(found: Sequence[ScoredPassage], word_weight: float) -> list[RankedPassage]:
+    """Returns passages in the order of their hybrid distance with this weight."""
+    ranked = [_ranked_passage(each, word_weight) for each in found]
+    return sorted(ranked, key=lambda each: each.hybrid_distance)
 
 
 def _ranked_passage(scored: ScoredPassage, word_weight: float) -> RankedPassage:

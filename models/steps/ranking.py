@@ -1,9 +1,7 @@
 """Trains the reader to rank the passages that the served retriever returns."""
 
-import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -14,7 +12,13 @@ from models.mining.embedding import Embedder
 from models.mining.held_out import exclude_questions
 from models.mining.mine import save_mined
 from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
-from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
+from models.mining.retrieved_file import (
+    open_retrieved,
+    read_retrieved,
+    retrieval_origin,
+    retrieved_row,
+)
+from models.mining.retrievers import ScoredPassage, ServedRetriever
 from models.network.architecture import freeze_embeddings
 from models.network.weights import open_tokenizer
 from models.progress import track
@@ -49,6 +53,10 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Wo
 
     Returns the number of questions. Takes about twenty minutes. After an interruption, the next
     call resumes.
+
+    Raises:
+        DataError: the workspace has passages of another index, of another bundle, or of other data.
+
     """
     development = data.all_development()
     questions = [
@@ -58,7 +66,7 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Wo
     excluded = {question.gold.text for question in development if question.gold is not None}
     retriever = ServedRetriever([index], bundle)
     cache = workspace.create().retrieved_passages
-    retrieved = _retrieve(questions, retriever, bundle, excluded, cache)
+    retrieved = retrieve_for_training(questions, retriever, bundle, excluded, cache)
     reader = OfflineReader(
         graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
     )
@@ -94,7 +102,7 @@ def train_ranking(
     run_training(task, schedule, workspace.run_checkpoint_path("ranking"), checkpoint_every)
 
 
-def _retrieve(
+def retrieve_for_training(
     questions: Sequence[Question],
     retriever: ServedRetriever,
     bundle: Bundle,
@@ -104,19 +112,25 @@ def _retrieve(
     """Retrieves passages for every question, except the questions that the file `cache` has.
 
     Appends a line to `cache` for each question.
+
+    Raises:
+        DataError: the file is damaged, or its passages were retrieved with another index, another
+            bundle or other excluded passages.
+
     """
-    by_question = dict(read_retrieved(cache))
+    origin = retrieval_origin(bundle, retriever.fingerprint, excluded)
+    by_question = read_retrieved(cache, origin)
     texts = [question.text for question in questions if question.text not in by_question]
-    vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions(texts)
+    if texts:
+        vectors = Embedder.of(bundle).questions(texts)
 
-    def find(index: int) -> tuple[str, list[ScoredPassage]]:
-        passages = retriever.find(texts[index], vectors[index], _RETRIEVED + _SPARE)
-        allowed = [each for each in passages if each.passage.text not in excluded]
-        return texts[index], allowed[:_RETRIEVED]
+        def find(index: int) -> tuple[str, list[ScoredPassage]]:
+            passages = retriever.find(texts[index], vectors[index], _RETRIEVED + _SPARE)
+            allowed = [each for each in passages if each.passage.text not in excluded]
+            return texts[index], allowed[:_RETRIEVED]
 
-    with cache.open("a", encoding="utf-8") as file, ThreadPoolExecutor(cores()) as pool:
-        for text, passages in track(pool.map(find, range(len(texts))), "retrieve", len(texts)):
-            row = {"question": text, "found": [asdict(each) for each in passages]}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            by_question[text] = passages
+        with open_retrieved(cache, origin) as file, ThreadPoolExecutor(cores()) as pool:
+            for text, passages in track(pool.map(find, range(len(texts))), "retrieve", len(texts)):
+                file.write(retrieved_row(text, passages))
+                by_question[text] = passages
     return [RetrievedQuestion(each, tuple(by_question[each.text])) for each in questions]
