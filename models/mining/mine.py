@@ -200,13 +200,15 @@ def _to_question(row: dict[str, Any]) -> TrainingQuestion:
 
 
 def _read_rows(path: Path, parse: Callable[[dict[str, Any]], Row], command: str) -> list[Row]:
+    rows: list[Row] = []
     try:
         with path.open(encoding="utf-8") as file:
-            return [parse(json.loads(line)) for line in file]
+            rows.extend(parse(json.loads(line)) for line in file)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{path} is damaged: run `winnow models {command}` again: {error}"
+            f"{path} is damaged in line {len(rows) + 1}: run `winnow models {command}` again"
         ) from error
+    return rows
 
 
 def _write_rows(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]) -> None:

@@ -214,7 +214,9 @@ def test_damaged_questions_are_named_with_the_command_that_mines_them(tmp_path: 
     save_mined(tmp_path, [Passage("a", "a")], [question])
     file = tmp_path / "questions.jsonl"
     file.write_text(file.read_text()[:-30])
-    with pytest.raises(DataError, match=f"{file} is damaged: run `winnow models mine` again"):
+    with pytest.raises(
+        DataError, match=f"{file} is damaged in line 1: run `winnow models mine` again"
+    ):
         load_mined(tmp_path)
 
 
