@@ -8,8 +8,8 @@ from typing import Any
 
 import typer
 
-from winnow.cli.result_files import convert_write_errors
 from winnow.errors import UnavailableError, WinnowError
+from winnow.files.result_files import convert_write_errors
 from winnow.packaged import extra
 
 _SUFFIXES = (".png", ".svg")

@@ -15,10 +15,10 @@ from winnow.cli.asking import Failures, IndexTarget, QuestionOutcome, QuestionTa
 from winnow.cli.evaluation.replies import write_replies
 from winnow.cli.evaluation.tally import Report, build_report
 from winnow.cli.output import AsJson, console, print_json, table
-from winnow.cli.result_files import reserve_files
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
+from winnow.files.result_files import reserve_files
 from winnow.labelled_questions import read_questions, require_answers
 from winnow.quoting import many
 from winnow.telemetry.progress import StageProgress

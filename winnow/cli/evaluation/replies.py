@@ -7,7 +7,7 @@ from typing import Any
 
 from winnow.cli.asking import QuestionOutcome, reported_max_loss
 from winnow.cli.evaluation.tally import same_words, sentence_of
-from winnow.cli.result_files import convert_write_errors
+from winnow.files.result_files import convert_write_errors
 from winnow.v1 import answer_pb2
 
 

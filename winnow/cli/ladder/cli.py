@@ -12,7 +12,7 @@ from winnow.cli.ladder.run import LadderPlan, StepResult, measure_steps
 from winnow.cli.ladder.steps import ROBLOX_NOTE, STEPS
 from winnow.cli.ladder.texts import read_texts
 from winnow.cli.output import AsJson, console, print_json, table
-from winnow.cli.result_files import reserve_files
+from winnow.files.result_files import reserve_files
 from winnow.quoting import many
 from winnow.settings.common import cores
 from winnow.telemetry.progress import StageProgress

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from winnow.cli.ladder.steps import EncoderShape, LadderStep, Precision
-from winnow.cli.result_files import convert_write_errors
 from winnow.errors import UnavailableError
+from winnow.files.result_files import convert_write_errors
 from winnow.packaged import extra, generated_directory
 
 _FORMAT = 1

@@ -13,9 +13,9 @@ from winnow.cli.access import with_credentials
 from winnow.cli.drawing import check_picture_path, draw_after, figure
 from winnow.cli.loadtest.loops import LoadResult, LoadRunner
 from winnow.cli.output import AsJson, console, print_json, table, to_json
-from winnow.cli.result_files import reserve_files
 from winnow.client import Credentials
 from winnow.convert import answer as convert
+from winnow.files.result_files import reserve_files
 from winnow.labelled_questions import read_questions
 from winnow.v1 import answer_pb2
 

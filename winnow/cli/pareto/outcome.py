@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from winnow.cli.result_files import convert_write_errors
+from winnow.files.result_files import convert_write_errors
 from winnow.labelled_questions import LabelledQuestion
 
 _DIGEST_BYTES = 8

@@ -13,7 +13,7 @@ from winnow.cli import output
 from winnow.cli.asking import Failures
 from winnow.cli.drawing import figure
 from winnow.cli.pareto.figures import PointFigures
-from winnow.cli.result_files import convert_write_errors
+from winnow.files.result_files import convert_write_errors
 
 JSON, CSV = "points.json", "points.csv"
 _WIDE_TERMINAL, _MIN_NAME = 130, 24

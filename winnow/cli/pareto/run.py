@@ -27,12 +27,12 @@ from winnow.cli.pareto.outcome import (
     measurement_digest,
 )
 from winnow.cli.pareto.point import Deployment, OperatingPoint, bundle_megabytes, timed_only_points
-from winnow.cli.result_files import created_directory, reserve_files
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import WinnowError
 from winnow.files.opened import sha256
+from winnow.files.result_files import created_directory, reserve_files
 from winnow.index_directory import shard_directories
 from winnow.labelled_questions import LabelledQuestion, read_questions, require_answers
 from winnow.packaged import running_version

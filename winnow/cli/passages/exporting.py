@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from winnow.cli.result_files import convert_write_errors
 from winnow.client import Passage, PassageBatch
 from winnow.client.aio import AsyncClientApi
 from winnow.client.passages import MAX_PAGE
@@ -20,6 +19,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.files.result_files import convert_write_errors
 
 STANDARD_OUTPUT = Path("-")
 _TRIES = 6

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from winnow.cli.output import AsJson, console, print_json
-from winnow.cli.result_files import convert_write_errors, reserve_files
 from winnow.cli.units.measuring import MeasuringPlan, measure_unit_costs
 from winnow.cli.units.report import tables
+from winnow.files.result_files import convert_write_errors, reserve_files
 from winnow.telemetry.progress import StageProgress
 
 

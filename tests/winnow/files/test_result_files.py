@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from winnow.cli.drawing import check_picture_path
-from winnow.cli.result_files import convert_write_errors, created_directory, reserve_files
 from winnow.errors import WinnowError
+from winnow.files.result_files import convert_write_errors, created_directory, reserve_files
 
 
 def fail(*paths: Path | None) -> None:
