@@ -7,17 +7,22 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from models.data import DataError
 from models.network.export import find_states_output
 from models.network.split_reader import PASSAGE_POSITION
 from winnow.bundle import read_manifest
-from winnow.bundle.manifest import FILE, FORMAT_FULL, FORMAT_SPLIT
-from winnow.files.checksummed_json import to_checksummed_json
+from winnow.bundle.manifest import FILE, FORMAT_FULL, FORMAT_SPLIT, Manifest
+from winnow.files.checksummed_json import first_violation, to_checksummed_json
 from winnow.files.opened import sha256
 
 ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"
 QUESTIONS, LOWER = "question_encoder.onnx", "reader-lower.onnx"
 PASSAGE_TOKENS = 256
 """Longest passage of a split reader, in tokens."""
+_OF_WEIGHTS = ("passages_read", "index")
+"""Fields of `accuracy` that depend on the weights of retrieval and score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +82,42 @@ def assemble(target: Path, sources: BundleSources, description: BundleDescriptio
     read_manifest(target)
 
 
+def partial_manifest(target: Path) -> Path:
+    """Returns the file that is renamed to `bundle.json` once it is complete."""
+    return target / f"{FILE}.partial"
+
+
 def write_manifest(target: Path, manifest: dict[str, Any]) -> None:
-    """Replaces `bundle.json` atomically. The file contains its own checksum."""
-    partial = target / f"{FILE}.partial"
-    partial.write_text(to_checksummed_json(manifest), encoding="utf-8")
-    partial.replace(target / FILE)
+    """Replaces `bundle.json` atomically. The file contains its own checksum.
+
+    Raises:
+        DataError: the content is not a manifest, for example if a weight is not a number, or it
+            cannot be written. Then `bundle.json` stays as it is.
+
+    """
+    try:
+        Manifest.model_validate(manifest)
+    except ValidationError as error:
+        raise DataError(f"{target / FILE} was not written: {first_violation(error)}") from error
+    partial = partial_manifest(target)
+    try:
+        partial.write_text(to_checksummed_json(manifest), encoding="utf-8")
+        partial.replace(target / FILE)
+    except OSError as error:
+        raise DataError(f"cannot write {partial}: {error.strerror}") from error
 
 
 def amend_manifest(target: Path, **fields: Any) -> None:
     """Replaces top-level fields of `bundle.json`, such as `score` or `accuracy`."""
     manifest = json.loads((target / FILE).read_text(encoding="utf-8"))
     write_manifest(target, {**manifest, **fields})
+
+
+def amend_weights(target: Path, **fields: Any) -> None:
+    """Replaces weights in `bundle.json`, and removes what was measured with the earlier weights."""
+    accuracy = read_manifest(target).accuracy
+    kept = {name: each for name, each in accuracy.items() if name not in _OF_WEIGHTS}
+    amend_manifest(target, **fields, accuracy=kept)
 
 
 def file_entries(directory: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,7 @@ from models.cli import options
 from models.cli.accuracy import verify
 from models.cli.mining import mine
 from models.cli.training import train_encoder, train_reader
+from models.measuring.calibrate import PASSAGES
 from models.measuring.collection import read_collection
 from models.mining.retrievers import CANDIDATES
 from models.network.weights import open_minilm
@@ -36,6 +37,8 @@ from models.steps.split_reader import export_split_reader
 from models.steps.students import export_small_encoder, export_small_reader
 from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
+from winnow.bundle.manifest import LateInteractionEntry
+from winnow.files.result_files import reserve_files
 
 Fit = Callable[[calibration.Calibration, int], ScoreWeights]
 _DocumentsOption = Annotated[
@@ -123,7 +126,7 @@ def calibrate(
     candidates: Annotated[
         int,
         typer.Option(
-            min=10,
+            min=PASSAGES,
             max=CANDIDATES,
             help="Nearest candidates, and best by words, that late interaction ranks.",
         ),
@@ -154,14 +157,15 @@ def calibrate(
         fit = partial(
             calibrate_late_interaction, candidates=candidates, keep_confidences=keep_confidences
         )
-    if keep_confidences and (late_interaction is None or late_interaction.score is None):
+    if keep_confidences and not _has_confidences(late_interaction):
         raise typer.BadParameter(
             f"{bundle} was not calibrated with late interaction: leave out --keep-confidences"
         )
     chosen = calibration.Calibration(
         Workspace(work), bundle, typer.echo, collections=_collections(documents), share=share
     )
-    score = fit(chosen, seed)
+    with reserve_files(*chosen.result_files()):
+        score = fit(chosen, seed)
     typer.echo(
         f"score = {score.relevance:.4f} relevance + {score.span:.4f} span "
         f"+ {score.distance:.4f} distance + {score.words:.4f} words "
@@ -170,10 +174,20 @@ def calibrate(
     )
 
 
+def _has_confidences(entry: LateInteractionEntry | None) -> bool:
+    """Returns whether the bundle has all that `--keep-confidences` keeps."""
+    score = None if entry is None else entry.score
+    return score is not None and None not in (
+        score.min_confidence,
+        score.confidence,
+        score.sentence_confidence,
+    )
+
+
 def _collections(given: Sequence[Path] | None) -> list[Path]:
     """Returns the collections, whose questions can be read.
 
-    Raises BadParameter if two kinds of text have the same name.
+    Raises BadParameter if two kinds of text have the same name, or a kind has no answers.
     """
     collections = [each.resolve() for each in given or ()]
     names = [calibration.WIKIPEDIA.lower(), *(each.name.lower() for each in collections)]
@@ -181,8 +195,9 @@ def _collections(given: Sequence[Path] | None) -> list[Path]:
         raise typer.BadParameter(
             "two kinds of text have the same name: rename a directory of --documents"
         )
-    for each in collections:
-        read_collection(each)  # now, and not after Wikipedia was encoded
+    for each in collections:  # now, and not after Wikipedia was encoded
+        if not any(question.answers for question in read_collection(each)):
+            raise typer.BadParameter(f"no question of {each} has answers: nothing can be fitted")
     return collections
 
 
@@ -201,7 +216,8 @@ def calibrate_texts(
     chosen = calibration.Calibration(
         Workspace(work), bundle, typer.echo, collections=_collections(documents), share=share
     )
-    fitted = calibration.calibrate_texts(chosen, seed)
+    with reserve_files(*chosen.result_files()):
+        fitted = calibration.calibrate_texts(chosen, seed)
     typer.echo(f"odds = {fitted.logit:.4f} relevance + {fitted.words:.4f} words {fitted.bias:+.4f}")
 
 

@@ -2,13 +2,13 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from models.assemble import ScoreWeights, amend_manifest
+from models.assemble import ScoreWeights, amend_manifest, amend_weights, partial_manifest
 from models.data import DataError, Passage
 from models.measuring.calibrate import (
     PASSAGES,
@@ -22,6 +22,7 @@ from models.measuring.collection import indexes_of, read_collection
 from models.measuring.confidence import SHARE
 from models.measuring.judging import JudgedQuestion
 from models.measuring.reading import OfflineReader
+from models.measuring.retrieved import check_retrieved
 from models.measuring.retrieving import (
     NearestPassages,
     fit_word_weight,
@@ -44,7 +45,9 @@ from models.steps.reading_fit import (
 )
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
+from winnow.bundle.manifest import RetrievalEntry
 from winnow.domain.text_relevance import TextRelevance
+from winnow.files.result_files import convert_write_errors
 
 WIKIPEDIA = "Wikipedia"
 """The kind of text of the held-out questions. Each collection is a further kind, with its name."""
@@ -82,14 +85,23 @@ class Calibration:
         Raises DataError if no question is held out.
         """
         passages, questions = load_held_out(self.workspace.mined_questions)
+        return passages, self.sample(questions, seed)
+
+    def sample(self, questions: Sequence[TrainingQuestion], seed: int) -> list[TrainingQuestion]:
+        """Draws the held-out questions to fit on; raises DataError if there are none."""
         drawn = sample_questions(questions, _MAX_QUESTIONS, seed)
         if not drawn:
             raise DataError(
-                f"{self.workspace.mined_questions} has no held-out questions: mine more training "
-                "questions"
+                f"{self.workspace.root} has no held-out questions: mine more training questions"
             )
         chosen = random.Random(seed).sample(drawn, max(1, round(self.share * len(drawn))))
-        return passages, drawn if self.share == 1 else chosen
+        return drawn if self.share == 1 else chosen
+
+    def result_files(self) -> list[Path]:
+        """Returns the files that are written at the end."""
+        kinds = [WIKIPEDIA, *(each.name for each in self.collections)]
+        scored = [self.workspace.scored_answer_candidates(kind) for kind in kinds]
+        return [*scored, partial_manifest(self.bundle)]
 
     def embedder(self, bundle: Bundle) -> Embedder:
         """Returns an encoder of passages and questions that caches vectors."""
@@ -114,9 +126,9 @@ def calibrate(calibration: Calibration, seed: int) -> ScoreWeights:
     tokenizer = Tokenizer.from_file(str(bundle.tokenizer))
     nearest = retrieve(questions, passages, calibration.embedder(bundle), tokenizer)
     word_weight = _fit_word_weight(nearest, questions, calibration.report)
-    amend_manifest(calibration.bundle, retrieval={"words": word_weight})
     retrieved = best_passages(nearest, passages, word_weight)
-    return _fit_and_write(calibration, questions, retrieved, share=1.0)
+    bundle = _with_word_weight(bundle, word_weight)
+    return _fit_and_write(calibration, bundle, questions, retrieved, share=1.0)
 
 
 def calibrate_on_retrieved(calibration: Calibration, seed: int) -> ScoreWeights:
@@ -134,12 +146,12 @@ def calibrate_on_retrieved(calibration: Calibration, seed: int) -> ScoreWeights:
     passages = read_retrieved(workspace.retrieved_passages, encoder_origin(bundle))
     _, held_out = load_held_out(workspace.questions_with_negatives)
     questions = [each for each in held_out if len(passages.get(each.question, ())) >= PASSAGES]
-    questions = sample_questions(questions, _MAX_QUESTIONS, seed)
+    questions = calibration.sample(questions, seed)
     retrieved = [
         ranked_passages(passages[question.question], word_weight)[:PASSAGES]
         for question in questions
     ]
-    return _fit_and_write(calibration, questions, retrieved, SHARE)
+    return _fit_and_write(calibration, bundle, questions, retrieved, SHARE)
 
 
 def calibrate_texts(calibration: Calibration, seed: int) -> TextRelevance:
@@ -153,7 +165,7 @@ def calibrate_texts(calibration: Calibration, seed: int) -> TextRelevance:
     tokenizer = Tokenizer.from_file(str(bundle.tokenizer))
     nearest = retrieve(questions, passages, calibration.embedder(bundle), tokenizer)
     retrieved = best_passages(nearest, passages, bundle.manifest.retrieval.words)
-    kinds = _with_collections(calibration, questions, retrieved, DEFAULT_PASSAGES)
+    kinds = _with_collections(calibration, bundle, questions, retrieved, DEFAULT_PASSAGES)
     weights = fit_relevance(read_passages(calibration, kinds), calibration.report)
     amend_manifest(calibration.bundle, text_relevance=relevance_entry(weights))
     return weights
@@ -181,7 +193,8 @@ def read_passages(
     }
     for kind, candidates in read.items():
         path = calibration.workspace.scored_answer_candidates(kind)
-        np.savez_compressed(path, **candidates.arrays())
+        with convert_write_errors(path):
+            np.savez_compressed(path, **candidates.arrays())
     return read
 
 
@@ -204,16 +217,18 @@ def retrieve_from(
 
 def _fit_and_write(
     calibration: Calibration,
+    bundle: Bundle,
     questions: Sequence[TrainingQuestion],
     retrieved: Sequence[Sequence[RankedPassage]],
     share: float,
 ) -> ScoreWeights:
-    kinds = _with_collections(calibration, questions, retrieved, PASSAGES)
+    kinds = _with_collections(calibration, bundle, questions, retrieved, PASSAGES)
     read = read_passages(calibration, kinds)
     shares = [share if kind == WIKIPEDIA else 1.0 for kind in read]
     fit = fit_reading(read, shares, calibration.report)
-    amend_manifest(
+    amend_weights(
         calibration.bundle,
+        retrieval=bundle.manifest.retrieval.model_dump(),
         score=fit.score_entry(),
         stopping=fit.stopping_entries(),
         text_relevance=relevance_entry(fit_relevance(read, calibration.report)),
@@ -223,6 +238,7 @@ def _fit_and_write(
 
 def _with_collections(
     calibration: Calibration,
+    bundle: Bundle,
     questions: Sequence[TrainingQuestion],
     retrieved: Sequence[Sequence[RankedPassage]],
     count: int,
@@ -230,12 +246,13 @@ def _with_collections(
     """Returns the best `count` passages of each question, also of those of all collections."""
     best = [row[:count] for row in retrieved]
     kinds = {WIKIPEDIA: RetrievedPassages(judged_questions(questions), best)}
-    bundle = load_bundle(calibration.bundle)
     word_weight = bundle.manifest.retrieval.words
     for collection in calibration.collections:
         asked, found = retrieve_from(collection, bundle, count)
         ranked = [[_ranked_passage(each, word_weight) for each in row] for row in found]
         kinds[collection.name] = RetrievedPassages(asked, ranked)
+    for kind, each in kinds.items():
+        check_retrieved(kind, each.questions, each.passages, count)
     return kinds
 
 
@@ -243,6 +260,12 @@ def ranked_passages(found: Sequence[ScoredPassage], word_weight: float) -> list[
     """Returns passages in the order of their hybrid distance with this weight."""
     ranked = [_ranked_passage(each, word_weight) for each in found]
     return sorted(ranked, key=lambda each: each.hybrid_distance)
+
+
+def _with_word_weight(bundle: Bundle, word_weight: float) -> Bundle:
+    """Returns the bundle as it will be with this weight of matching words."""
+    retrieval = RetrievalEntry(words=word_weight)
+    return replace(bundle, manifest=bundle.manifest.model_copy(update={"retrieval": retrieval}))
 
 
 def _ranked_passage(scored: ScoredPassage, word_weight: float) -> RankedPassage:

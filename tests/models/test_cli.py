@@ -21,8 +21,10 @@ from models.steps.training import MEMBERS
 from models.training import checkpoint
 from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
+from winnow.bundle.manifest import LateInteractionEntry
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
+from winnow.errors import WinnowError
 
 SUBJECTS = 60
 
@@ -166,11 +168,37 @@ def test_kinds_of_text_have_different_names(names: tuple[str, ...], tmp_path: Pa
     assert "two kinds of text have the same name" in " ".join(refused.output.split())
 
 
+def test_a_collection_without_answers_is_refused(tmp_path: Path) -> None:
+    lines = json.dumps({"question": "Who?", "answers": [], "sentence": ""}) + "\n"
+    (tmp_path / "questions.jsonl").write_text(lines)
+    refused = invoke("calibrate", "--work", tmp_path, "--documents", tmp_path)
+    assert refused.exit_code == 2
+    assert "has answers" in " ".join(refused.output.replace("│", " ").split())
+
+
 def test_confidences_that_were_never_fitted_cannot_be_kept(tmp_path: Path) -> None:
     bundle = shutil.copytree(WHOLE, tmp_path / "bundle")
     refused = invoke("calibrate", "--bundle", bundle, "--work", tmp_path, "--keep-confidences")
     assert refused.exit_code == 2
     assert "leave out --keep-confidences" in " ".join(refused.output.split())
+
+
+def test_confidences_are_kept_only_if_all_were_fitted(tmp_path: Path) -> None:
+    bundle = shutil.copytree(WHOLE, tmp_path / "bundle")
+    score = read_manifest(bundle).score.model_copy(update={"sentence_confidence": None})
+    late = LateInteractionEntry(file="tokenizer.json", values=8, words=0, tokens=0, score=score)
+    amend_manifest(bundle, late_interaction=late.model_dump())
+    refused = invoke("calibrate", "--bundle", bundle, "--work", tmp_path, "--keep-confidences")
+    assert refused.exit_code == 2
+    assert "leave out --keep-confidences" in " ".join(refused.output.split())
+
+
+def test_a_result_that_cannot_be_written_is_noticed_first(tmp_path: Path) -> None:
+    (tmp_path / "candidates-wikipedia.npz").mkdir()
+    refused = invoke("calibrate", "--bundle", WHOLE, "--work", tmp_path)
+    assert isinstance(refused.exception, WinnowError)
+    assert "cannot write" in str(refused.exception)
+    assert not (WHOLE / "bundle.json.partial").exists()
 
 
 def test_the_commands_make_a_bundle_and_refuse_one_that_lost_its_graph(
