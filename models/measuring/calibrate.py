@@ -30,6 +30,8 @@ PASSAGES = 20
 """Number of passages to read for each question."""
 _RIDGE = 1e-3
 _MIN_SPREAD = 1e-6
+_SPAN = 1
+"""Number of the span's score among the features."""
 SIGNS = (1.0, 1.0, -1.0, 1.0, -1.0)
 """Signs of the weights of relevance, span, distance, words and hybrid distance.
 
@@ -76,6 +78,23 @@ class Candidates:
     """Whether the sentence of the best span contains a right answer, [questions, passages]."""
     is_answerable: NDArray[np.bool_]
     """Whether the question has an answer, [questions]."""
+
+    @property
+    def has_span(self) -> NDArray[np.bool_]:
+        """Whether the reader found a span, [questions, passages].
+
+        It finds none in a passage without tokens.
+        """
+        return _has_span(self.features)
+
+    def first(self, count: int) -> "Candidates":
+        """Returns the first `count` passages of each question."""
+        return Candidates(
+            **{
+                name: values if values.ndim == 1 else np.ascontiguousarray(values[:, :count])
+                for name, values in self.arrays().items()
+            }
+        )
 
     def answerable(self) -> "Candidates":
         """Returns the candidates of the questions whose answer was retrieved."""
@@ -161,14 +180,16 @@ def read_candidates(
         ]
     )
     hybrid = np.array([[ranked.hybrid_distance for ranked in row] for row in retrieved])
+    features = features.reshape(*hybrid.shape, -1)
+    has_span = _has_span(features)
     right, has_answer, right_sentence = np.array(judged).T.reshape(3, *hybrid.shape)
     return Candidates(
-        features=features.reshape(*hybrid.shape, -1),
+        features=features,
         hybrid_distances=hybrid,
         word_shares=_word_shares(questions, retrieved, reader),
-        is_right=right,
+        is_right=right & has_span,
         has_answer=has_answer,
-        is_right_sentence=right | right_sentence,
+        is_right_sentence=(right | right_sentence) & has_span,
         is_answerable=np.array([bool(question.answers) for question in questions]),
     )
 
@@ -191,10 +212,22 @@ def _answer_sentence(reading: Reading) -> str:
 
 
 def scores_of(features: NDArray[np.float64], score: ScoreWeights) -> NDArray[np.float64]:
-    """Returns the scores of `Candidates.features`, [questions, passages]."""
+    """Returns the scores of `Candidates.features`, [questions, passages].
+
+    Without a span, the score is minus infinity.
+    """
     weights = [score.relevance, score.span, score.distance, score.words, score.hybrid]
-    scores: NDArray[np.float64] = features @ np.array(weights)[: features.shape[-1]]
-    return scores
+    return _weighted(features, np.array(weights)[: features.shape[-1]])
+
+
+def _weighted(features: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):  # a weight of 0 times minus infinity
+        return np.where(_has_span(features), features @ weights, -np.inf)
+
+
+def _has_span(features: NDArray[np.float64]) -> NDArray[np.bool_]:
+    has_span: NDArray[np.bool_] = features[..., _SPAN] != -np.inf
+    return has_span
 
 
 def fit_score(kinds: Sequence[Candidates]) -> ScoreWeights:
@@ -227,7 +260,7 @@ def exact_match_by_passages(
 
 def _threshold(candidates: Candidates, weights: NDArray[np.float64]) -> float:
     """Returns the score that `_ACCEPTED` of the right answers reach."""
-    scores = candidates.features @ weights
+    scores = _weighted(candidates.features, weights)
     best = scores.argmax(1)
     rows = np.arange(len(best))
     right_scores = scores[rows, best][candidates.is_right[rows, best]]
@@ -244,18 +277,17 @@ def _fit_weights(kinds: Sequence[Candidates]) -> NDArray[np.float64]:
                 f"no correct answer to any of {many(len(is_answered), 'training question')}: "
                 "train the reader longer before calibrating"
             )
-        examples.append(
-            (
-                torch.tensor(candidates.features[is_answered]),
-                torch.tensor(candidates.is_right[is_answered]),
-            )
-        )
-    every = torch.cat([features.flatten(0, 1) for features, _ in examples])
+        has_span = candidates.has_span[is_answered]
+        features = np.where(has_span[..., None], candidates.features[is_answered], 0)
+        is_right = candidates.is_right[is_answered]
+        examples.append(tuple(map(torch.tensor, (features, has_span, is_right))))
+    every = torch.cat([features[has_span] for features, has_span, _ in examples])
     spread = every.std(0).clamp(min=_MIN_SPREAD)
 
     def loss(weights: Tensor) -> Tensor:
         losses = [
-            ranking_loss(features / spread @ weights, is_right) for features, is_right in examples
+            ranking_loss((features / spread @ weights).masked_fill(~has_span, -torch.inf), is_right)
+            for features, has_span, is_right in examples
         ]
         return torch.stack(losses).mean() + _RIDGE * (weights**2).sum()
 

@@ -5,7 +5,7 @@ without the passages that contain its answer. Without these passages, the questi
 an unanswerable one. Each kind of text counts equally, however many questions it has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,9 +14,11 @@ import torch
 from numpy.typing import NDArray
 
 from models.assemble import ScoreWeights
+from models.data import DataError
 from models.measuring.calibrate import SIGNS, Candidates, scores_of
 from models.measuring.fitting import fit_logistic
 from winnow.domain.confidence import Confidence
+from winnow.quoting import many
 
 SHARE = 0.1
 """Share of the passages without an answer that are kept: 67,000 of the 668,630 of `mine-ranking`.
@@ -67,6 +69,8 @@ class BestAnswers:
     ) -> "BestAnswers":
         """Returns the best answers among the first `passages` passages.
 
+        The next candidates take the place of passages that are left out. So there should be about
+        twice as many.
         `share` is the share of the passages without an answer that are kept. In a larger index, a
         wrong answer scores high more often, so a share simulates a smaller index.
         """
@@ -82,7 +86,7 @@ class BestAnswers:
             if candidates.is_answerable.all():
                 indexes.append((in_index & ~has_answer, _REMOVED))
             for kept, weight in indexes:
-                mask = kept & (kept.cumsum(1) <= passages)
+                mask = kept & (kept.cumsum(1) <= passages) & candidates.has_span
                 rows = np.flatnonzero(mask.any(1) & (has_answer.any(1) | (weight == 1)))
                 best = np.where(mask, scores, -np.inf)[rows].argmax(1)
                 found.append(
@@ -112,20 +116,29 @@ def fit_confidence(kinds: Sequence[BestAnswers]) -> Confidence:
 
 
 def fit_min_confidence(
-    kinds: Sequence[Candidates], score: ScoreWeights, confidence: Confidence, passages: int
+    kinds: Mapping[str, Candidates], score: ScoreWeights, confidence: Confidence, passages: int
 ) -> float:
     """Returns the confidence that most right spans reach, if the kinds have equally many.
 
     Every question has all of its passages.
+
+    Raises:
+        DataError: no question of a kind has a right best answer.
+
     """
     slopes = [confidence.relevance, confidence.span, confidence.distance]
     values, weights = [], []
-    for candidates in kinds:
+    for kind, candidates in kinds.items():
         features, is_right = candidates.features[:, :passages], candidates.is_right[:, :passages]
         best = scores_of(features, score).argmax(1)
         rows = np.arange(len(best))
         right = is_right[rows, best]
         odds = features[rows, best][right][:, :_FEATURES] @ np.array(slopes) + confidence.bias
+        if not len(odds):
+            raise DataError(
+                f"{kind}: the best answer to none of {many(len(best), 'question')} is right: check "
+                "the accepted answers, or leave these questions out"
+            )
         values.append(1 / (1 + np.exp(-odds)))
         weights.append(np.full(len(odds), 1 / len(odds)))
     every, weight = np.concatenate(values), np.concatenate(weights)

@@ -67,7 +67,8 @@ def fit_stopping_rules(
     values = {
         stop: _stop_features(readings, stop) @ np.array([1.0, nearness, gap]) for stop in stops
     }
-    bars = np.quantile(np.concatenate(list(values.values())), np.linspace(0, 1, _BARS))
+    every = np.concatenate(list(values.values()))
+    bars = np.quantile(every[np.isfinite(every)], np.linspace(0, 1, _BARS))
     cost = _cost_of_change(readings, stops[0])
     rules = [
         _measure_rule(readings, values, StoppingRule(nearness, gap, float(bar), FIRST_STOP), cost)
@@ -96,6 +97,8 @@ def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, floa
     """
     features = np.concatenate([_stop_features(readings, stop) for stop in stops])
     wins = np.concatenate([_later_wins(readings, stop) for stop in stops])
+    has_answer = np.isfinite(features[:, 0])  # no passage before the stop may have a span
+    features, wins = features[has_answer], wins[has_answer]
     spread = torch.tensor(np.maximum(features.std(0), _MIN_DIVISOR))
     inputs = torch.tensor(features - features.mean(0)) / spread
     targets = torch.tensor(wins.astype(np.float64))

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from models.data import DataError
+
 
 def fit_signed_weights(
     start: Tensor, loss: Callable[[Tensor], Tensor], others: Sequence[Tensor] = ()
@@ -17,6 +19,9 @@ def fit_signed_weights(
         loss: returns the loss of weights.
         others: parameters without a sign, which `loss` also uses. They are changed in place.
 
+    Raises:
+        DataError: the loss is not a number.
+
     """
     signs = start.sign()
     roots = start.abs().sqrt().requires_grad_()  # squares of real numbers are never negative
@@ -26,6 +31,11 @@ def fit_signed_weights(
     def closure() -> Tensor:
         optimiser.zero_grad()
         value = loss(signs * roots**2)
+        if value.isnan():
+            raise DataError(
+                "weights cannot be fitted, because the loss is not a number: check the scores that "
+                "the reader gives to the passages"
+            )
         value.backward()  # type: ignore[no-untyped-call]
         return value
 

@@ -15,9 +15,12 @@ from torch import Tensor
 from models.data import DataError, Passage
 from models.measuring.calibrate import RankedPassage
 from models.measuring.fitting import fit_signed_weights, ranking_loss
+from models.measuring.retrieving import MAX_WORD_WEIGHT
 from models.measuring.token_scores import TokenScores
 from models.mining.retrievers import ScoredPassage
 
+MAX_TOKEN_WEIGHT = 10.0
+"""Largest weight of late interaction. Beyond it, the vector distance would hardly count."""
 _RIDGE = 1e-4
 _MIN_WEIGHT = 1e-6
 _START = (4.0, 0.05, 1.0)
@@ -117,7 +120,8 @@ class LateCandidates:
 def fit_late_weights(kinds: Sequence[LateCandidates]) -> LateWeights:
     """Returns the weights of words and late interaction, relative to that of nearness.
 
-    Questions without a right candidate are left out.
+    Both have an upper bound. Their ratio stays the same if one of them reaches it. Questions
+    without a right candidate are left out.
 
     Raises:
         DataError: no candidate of a kind has the answer.
@@ -148,7 +152,7 @@ def fit_late_weights(kinds: Sequence[LateCandidates]) -> LateWeights:
 
     fitted = fit_signed_weights(torch.tensor(_START, dtype=torch.float64), loss)
     nearness, words, tokens = fitted.tolist()
-    scale = max(nearness, _MIN_WEIGHT)
+    scale = max(nearness, words / MAX_WORD_WEIGHT, tokens / MAX_TOKEN_WEIGHT, _MIN_WEIGHT)
     return LateWeights(round(words / scale, 5), round(tokens / scale, 5))
 
 

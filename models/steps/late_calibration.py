@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from models.assemble import ScoreWeights, amend_manifest
+from models.assemble import ScoreWeights, amend_weights
+from models.measuring.calibrate import PASSAGES
 from models.measuring.judging import JudgedQuestion
 from models.measuring.late_ranking import LateCandidates, LateWeights, fit_late_weights
+from models.measuring.retrieved import check_retrieved
 from models.measuring.retrieving import find_candidates
 from models.measuring.token_scores import TokenScores
 from models.mining.retrievers import CANDIDATES, ScoredPassage
@@ -53,6 +55,10 @@ def calibrate_late_interaction(
     Writes them into the bundle, which must have late interaction. Returns the weights of the score.
     Computes the token vectors of the `candidates` nearest passages of each question, and of as many
     best passages by words.
+
+    Raises:
+        DataError: weights cannot be fitted to the passages of a kind of text.
+
     """
     bundle = load_bundle(calibration.bundle)
     scores = TokenScores(bundle, calibration.workspace.vectors)
@@ -60,6 +66,7 @@ def calibrate_late_interaction(
     for collection in calibration.collections:
         found[collection.name] = _candidates_of(collection, bundle)
     for kind, each in found.items():
+        check_retrieved(kind, each.questions, each.candidates, PASSAGES)
         _report_depths(kind, each, calibration.report)
     scored = {kind: _score(each, scores, candidates) for kind, each in found.items()}
     weights = fit_late_weights(list(scored.values()))
@@ -67,10 +74,11 @@ def calibrate_late_interaction(
     for kind, each in found.items():
         answered = np.array([bool(question.answers) for question in each.questions])
         _report_recall(kind, scored[kind], answered, weights, calibration.report)
-        best = scored[kind].best(weights, DEFAULT_PASSAGES)
+        best = scored[kind].best(weights, PASSAGES)
         kinds[kind] = RetrievedPassages(each.questions, best)
     read = read_passages(calibration, kinds, late_interaction=True)
-    fit = fit_reading(read, [1.0] * len(read), calibration.report)
+    shares = [1.0] * len(read)
+    fit = fit_reading(read, shares, calibration.report, score_passages=DEFAULT_PASSAGES)
     manifest = json.loads((calibration.bundle / FILE).read_text(encoding="utf-8"))
     before = manifest["late_interaction"]
     fitted = {
@@ -79,7 +87,7 @@ def calibrate_late_interaction(
         "score": fit.score_entry(before["score"] if keep_confidences else None),
         "stopping": fit.stopping_entries(),
     }
-    amend_manifest(calibration.bundle, late_interaction=fitted)
+    amend_weights(calibration.bundle, late_interaction=fitted)
     return fit.score
 
 

@@ -5,7 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from models.assemble import ScoreWeights
-from models.measuring.calibrate import Candidates, exact_match_by_passages, fit_score, join
+from models.measuring.calibrate import (
+    PASSAGES,
+    Candidates,
+    exact_match_by_passages,
+    fit_score,
+    join,
+)
 from models.measuring.confidence import (
     AnswerPart,
     BestAnswers,
@@ -56,14 +62,21 @@ class ReadingFit:
 
 
 def fit_reading(
-    kinds: Mapping[str, Candidates], shares: Sequence[float], report: Report
+    kinds: Mapping[str, Candidates],
+    shares: Sequence[float],
+    report: Report,
+    *,
+    score_passages: int = PASSAGES,
 ) -> ReadingFit:
     """Fits all weights to the candidates of each kind of text.
 
     `shares` are the shares of each kind's passages without an answer that confidences are fitted
-    on.
+    on. Score and early stopping are fitted on the first `score_passages` passages of each question,
+    and confidences on all.
     """
-    score = _fit_score(kinds, report)
+    first = {kind: each.first(score_passages) for kind, each in kinds.items()}
+    score = fit_score(list(first.values()))
+    _report_score(kinds, score, report)
     confidences = {
         part: fit_confidence(
             [
@@ -78,8 +91,8 @@ def fit_reading(
         score=score,
         confidence=span,
         sentence_confidence=confidences[AnswerPart.SENTENCE],
-        min_confidence=fit_min_confidence(list(kinds.values()), score, span, DEFAULT_PASSAGES),
-        stopping=_fit_stopping(kinds, score, report),
+        min_confidence=fit_min_confidence(first, score, span, DEFAULT_PASSAGES),
+        stopping=_fit_stopping(first, score, report),
     )
 
 
@@ -102,13 +115,11 @@ def relevance_entry(weights: TextRelevance) -> dict[str, float]:
     return _rounded(asdict(weights))
 
 
-def _fit_score(kinds: Mapping[str, Candidates], report: Report) -> ScoreWeights:
-    score = fit_score(list(kinds.values()))
+def _report_score(kinds: Mapping[str, Candidates], score: ScoreWeights, report: Report) -> None:
     for kind, candidates in kinds.items():
         for name, weights in (("relevance alone", ScoreWeights(1, 0, 0)), ("fitted", score)):
             curve = exact_match_by_passages(candidates, weights, COUNTS)
             report(f"{kind}, {name}: exact match by passages {curve_text(curve)}")
-    return score
 
 
 def _fit_stopping(

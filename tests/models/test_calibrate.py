@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from models.assemble import ScoreWeights
@@ -19,8 +20,15 @@ from models.measuring.calibrate import (
     sample_questions,
     scores_of,
 )
+from models.measuring.fitting import fit_signed_weights
 from models.measuring.judging import JudgedQuestion
-from models.measuring.late_ranking import LateCandidates, LateWeights, fit_late_weights
+from models.measuring.late_ranking import (
+    MAX_TOKEN_WEIGHT,
+    LateCandidates,
+    LateWeights,
+    fit_late_weights,
+)
+from models.measuring.retrieved import check_retrieved
 from models.measuring.retrieving import (
     MAX_WORD_WEIGHT,
     NearestPassages,
@@ -28,7 +36,7 @@ from models.measuring.retrieving import (
     recall_by_passages,
 )
 from models.mining.mine import TrainingQuestion
-from models.steps.reading_fit import ReadingFit
+from models.steps.reading_fit import ReadingFit, fit_reading
 from winnow.domain.confidence import Confidence
 from winnow.domain.passage import Passage as Stored
 from winnow.domain.reading import Reading
@@ -88,6 +96,44 @@ def test_calibration_without_a_right_answer_is_refused() -> None:
     candidates = replace(found(3, 4), is_right=never)
     with pytest.raises(DataError, match="no correct answer to any of 3 training questions"):
         fit_score([found(), candidates])
+
+
+def values(fit: ReadingFit) -> list[float]:
+    """All numbers of the manifest's entries."""
+    entry = fit.score_entry()
+    confidences = [entry.pop(name) for name in ("confidence", "sentence_confidence")]
+    every = [entry, *confidences, *fit.stopping_entries()]
+    return [float(value) for each in every for value in each.values()]
+
+
+def test_passages_without_a_span_spoil_no_fit() -> None:
+    """A passage without tokens has none. Its score is minus infinity."""
+    candidates = found(passages=20)
+    without = ~candidates.is_right & (np.arange(20) % 7 == 0)
+    candidates.features[without, 1] = -np.inf
+    fit = fit_reading({"text": candidates}, [1.0], lambda _: None)
+    assert np.isfinite(values(fit)).all()
+    scores = scores_of(candidates.features, replace(fit.score, span=0.0))
+    assert (np.isneginf(scores) == without).all()
+
+
+def test_a_fit_that_is_not_a_number_is_refused() -> None:
+    with pytest.raises(DataError, match="not a number"):
+        fit_signed_weights(torch.ones(2), lambda weights: (weights * torch.nan).sum())
+
+
+def test_confidences_are_fitted_on_more_passages_than_score_and_stopping() -> None:
+    """The further passages take the place of those with the answer."""
+    candidates = replace(found(passages=20), is_answerable=np.ones(300, np.bool_))
+    other = replace(candidates, features=candidates.features.copy())
+    other.features[:, 10:, 0] += 1.0
+    fit, changed = (
+        fit_reading({"text": each}, [1.0], lambda _: None, score_passages=10)
+        for each in (candidates, other)
+    )
+    assert changed.score == fit.score == fit_score([candidates.first(10)])
+    assert changed.stopping_entries() == fit.stopping_entries()
+    assert changed.confidence != fit.confidence
 
 
 def test_each_kind_of_text_counts_equally() -> None:
@@ -179,7 +225,7 @@ class Scripted:
                 end=len(p.title),
                 score=0,
                 relevance=len(p.text),
-                span_score=1,
+                span_score=1 if p.title else -np.inf,
                 distance=distance,
                 hybrid_distance=0,
                 words=0,
@@ -203,6 +249,28 @@ def test_candidates_are_read_in_the_order_in_which_they_were_retrieved() -> None
     assert read.hybrid_distances.tolist() == [[0.2, 0.3]] * 2
     assert read.word_shares.tolist() == [[1 / 3, 1]] * 2
     assert read.has_answer.tolist() == read.is_right.tolist()  # both titles are answers
+
+
+def test_a_passage_without_a_span_is_not_right() -> None:
+    """Not even if an accepted answer has only articles."""
+    asked = [JudgedQuestion(text="who", answers=("the", "Ada"))]
+    row = [RankedPassage(Passage("", "Ada"), 0.5, 0.2), RankedPassage(Passage("Ada", ""), 0.5, 0.3)]
+    read = read_candidates(asked, [row], Scripted())  # type: ignore[arg-type]
+    assert read.is_right.tolist() == [[False, True]]
+    assert read.is_right_sentence.tolist() == [[False, True]]
+    assert read.has_answer.tolist() == [[True, True]]
+
+
+def test_passages_from_which_nothing_can_be_fitted_are_refused_with_the_kind_of_text() -> None:
+    asked = [JudgedQuestion(text="who", answers=("Ada",)), JudgedQuestion(text="who", answers=())]
+    right = RankedPassage(Passage("", "Ada did."), 0.5, 0.2)
+    wrong = RankedPassage(Passage("", "Bo did."), 0.5, 0.2)
+    check_retrieved("manuals", asked, [[wrong, right], [wrong, wrong]], 2)
+    with pytest.raises(DataError, match="manuals: a question has 1 retrieved passage, and 2 are"):
+        check_retrieved("manuals", asked, [[wrong, right], [wrong]], 2)
+    for none in ([], asked[1:]):
+        with pytest.raises(DataError, match=f"manuals: no .* any of {len(none)} question"):
+            check_retrieved("manuals", none, [[wrong, right]] * len(none), 2)
 
 
 def late_candidates(questions: int = 200, candidates: int = 8, seed: int = 1) -> LateCandidates:
@@ -230,6 +298,16 @@ def test_the_ranking_weighs_what_finds_the_right_passage() -> None:
     (after,) = candidates.recall_by_passages(fitted, [1], answered)
     assert after > 90
     assert before < 50
+
+
+def test_the_weights_of_the_ranking_are_bounded_if_distance_is_useless() -> None:
+    """Words and late interaction keep their ratio."""
+    candidates = late_candidates()
+    same = np.where(np.isfinite(candidates.distances), 0.0, np.inf)
+    fitted = fit_late_weights([replace(candidates, distances=same)])
+    assert fitted.words <= MAX_WORD_WEIGHT
+    assert fitted.tokens <= MAX_TOKEN_WEIGHT
+    assert fitted.tokens / fitted.words == pytest.approx(3.4, abs=0.3)
 
 
 def test_the_ranking_counts_each_question_equally() -> None:

@@ -7,6 +7,7 @@ import pytest
 from fakes import reading
 
 from models.assemble import ScoreWeights
+from models.data import DataError
 from models.measuring.calibrate import Candidates
 from models.measuring.confidence import (
     AnswerPart,
@@ -98,12 +99,22 @@ def test_each_kind_of_text_counts_equally() -> None:
 def test_most_right_spans_reach_the_minimum_confidence() -> None:
     candidates = found()
     confidence = fitted(candidates)
-    least = fit_min_confidence([candidates], SCORE, confidence, 5)
+    least = fit_min_confidence({"text": candidates}, SCORE, confidence, 5)
     best = BestAnswers.of(candidates, SCORE, AnswerPart.SPAN, 5)
     with_all_passages = best.weights == best.weights.max()
     right = best.features[with_all_passages & (best.is_right == 1)]
     kept = [confidence.of(read_with(relevance)) >= least for relevance in right[:, 0].tolist()]
     assert 0.9 < np.mean(kept) < 1
+
+
+def test_a_kind_without_a_right_best_answer_is_refused_with_its_name() -> None:
+    """A passage has a right span there, but another one is always best."""
+    never = found(50)
+    never.features[:, 0, 0] = 100
+    never.is_right[:, 0] = False
+    kinds = {"text": found(), "manuals": never}
+    with pytest.raises(DataError, match="manuals: the best answer to none of 50 questions"):
+        fit_min_confidence(kinds, SCORE, Confidence(1, 0, 0, 0), 5)
 
 
 def test_in_a_smaller_index_the_same_answer_is_likelier_right() -> None:
