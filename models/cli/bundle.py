@@ -159,7 +159,7 @@ def calibrate(
         )
     if keep_confidences and not _has_confidences(late_interaction):
         raise typer.BadParameter(
-            f"{bundle} was not calibrated with late interaction: leave out --keep-confidences"
+            f"{bundle} lacks confidences for late interaction: leave out --keep-confidences"
         )
     chosen = calibration.Calibration(
         Workspace(work), bundle, typer.echo, collections=_collections(documents), share=share
