@@ -5,7 +5,6 @@ work of a daemon thread must be safe to interrupt.
 """
 
 import asyncio
-import atexit
 import os
 import sys
 import threading
@@ -62,13 +61,10 @@ class DaemonWork(Generic[Result]):
             discard = partial(self._discard, result)
             _resolve_future(loop, future, partial(future.set_result, result), discard)
 
-    def finish_before_exit(self) -> None:
-        """Makes a normal exit of the interpreter wait for the thread, if the work is not done.
-
-        Programs that embed Winnow exit normally, which would abort the process in native code.
-        """
-        if self._thread is not None and self._thread.is_alive():
-            atexit.register(self._thread.join)
+    def wait(self) -> None:
+        """Blocks until the thread has ended, if it was started."""
+        if self._thread is not None:
+            self._thread.join()
 
     def exit_if_running(self) -> None:
         """Exits the process immediately if the work is not done.

@@ -15,6 +15,7 @@ from winnow.journal.opening import journal_url
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.securing import PeerSettings
 from winnow.settings.values import Count, ListenAddress, Seconds, Threads
+from winnow.storage import absolute_url
 
 _EVERY_INTERFACE = ("0.0.0.0", "[::]")  # noqa: S104 (recognised, not used)
 
@@ -27,7 +28,7 @@ def _absolute(url: str) -> str:
     """Returns a URL unchanged, and a path as an absolute one: stubs of archived shards name it."""
     if _ONE_SLASH.match(url):
         raise ValueError("a URL has two slashes after its scheme, such as s3://bucket/archive")
-    return url if "://" in url or not url else str(Path(url).absolute())
+    return absolute_url(url)
 
 
 class NodeSettings(PeerSettings, ServiceSettings):

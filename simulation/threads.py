@@ -89,9 +89,6 @@ class SimulatedDaemonWork(Generic[Result]):
             work.add_done_callback(partial(_discard, self._discard))
             raise
 
-    def finish_before_exit(self) -> None:
-        """Does nothing."""
-
     def exit_if_running(self) -> None:
         """Does nothing."""
 

@@ -26,6 +26,7 @@ from winnow.loop_thread import LoopThread
 from winnow.packaged import default_bundle
 from winnow.standalone.composing.embedded import EmbeddedServices, open_embedded
 from winnow.standalone.settings import StandaloneSettings
+from winnow.storage import absolute_url
 from winnow.uncancelled import run_uncancelled
 
 Result = TypeVar("Result")
@@ -135,13 +136,13 @@ class Index(ClientApi):
     def __init__(self, index: AsyncIndex) -> None:
         """Opens `index` on an event loop in a new thread. Programs call `open` instead."""
         self._index, self._process = index, os.getpid()
-        self._loop = LoopThread("index")
+        self._loop = LoopThread("index", index.__aexit__)
+        atexit.register(self._close_at_exit)
         try:
             self._loop.run(index.__aenter__())
         except BaseException:
-            self._loop.close(index.__aexit__())
+            self.close()
             raise
-        atexit.register(self._close_at_exit)
 
     @classmethod
     def open(
@@ -196,12 +197,13 @@ class Index(ClientApi):
     def close(self) -> None:
         """Cancels the running calls and releases the directory.
 
-        Closing the index again does nothing.
+        Each further call waits until that is done. If Ctrl-C interrupts the wait, the index closes
+        meanwhile; a further call or the end of the program waits for it.
         """
-        if self._loop.is_closed or self._process != os.getpid():
+        if self._process != os.getpid():
             return
+        self._loop.close()
         atexit.unregister(self._close_at_exit)
-        self._loop.close(self._index.__aexit__())
 
     def __enter__(self) -> Self:
         return self
@@ -231,5 +233,10 @@ class Index(ClientApi):
 def _settings(
     directory: str | Path, bundle: str | Path | None, heads: str, config: str | Path | None
 ) -> StandaloneSettings:
-    flags = {"index": Path(directory), "bundle": Path(bundle or default_bundle()), "heads": heads}
-    return StandaloneSettings.embedded(flags, Path(config) if config is not None else None)
+    # absolute, because the program may change its working directory while the index is open
+    flags = {
+        "index": Path(directory).absolute(),
+        "bundle": Path(bundle or default_bundle()).absolute(),
+        "heads": absolute_url(heads),
+    }
+    return StandaloneSettings.embedded(flags, Path(config).absolute() if config else None)

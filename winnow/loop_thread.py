@@ -1,8 +1,9 @@
 """An event loop in a thread, so that synchronous callers can run asynchronous code."""
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
@@ -14,16 +15,26 @@ Result = TypeVar("Result")
 class LoopThread:
     """Runs coroutines on one event loop, for any number of threads."""
 
-    def __init__(self, name: str) -> None:
-        """Starts the thread. `name`: name of the thread, also used in error messages."""
-        self._closed = f"the {name} was closed: open it again"
+    def __init__(self, name: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Starts the thread.
+
+        Args:
+            name: name of the thread, also used in error messages.
+            last: the work that `close` runs last, on the loop.
+
+        """
+        self._closed, self._last = f"the {name} was closed: open it again", last
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
         """Tasks that run on the loop. Only the loop's thread uses this set."""
         self.is_closed = False
         """Whether `close` was called; `run` then raises an error."""
-        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._close_wanted = asyncio.Event()
+        self._ended = threading.Event()
+        self._error: BaseException | None = None
+        """The error of the last work."""
+        self._thread = threading.Thread(target=self._run_until_closed, name=name, daemon=True)
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -44,22 +55,30 @@ class LoopThread:
             future.cancel()
             raise
 
-    def close(self, last: Coroutine[Any, Any, None]) -> None:
-        """Cancels all running work, waits until it has ended, runs `last`, and ends the thread.
+    def close(self) -> None:
+        """Cancels all running work, waits until it and the last work have ended, and the thread.
 
-        Does nothing after the first call.
+        May be called again, also at the same time: each call waits until all has ended. Ctrl-C ends
+        only the wait. Raises the error of the last work.
         """
         with self._lock:
-            if self.is_closed:
-                last.close()
-                return
             self.is_closed = True
+            with contextlib.suppress(RuntimeError):  # the loop was closed
+                self._loop.call_soon_threadsafe(self._close_wanted.set)
+        # not by joining the thread: after an interrupted `join`, a second one would not wait
+        self._ended.wait()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _run_until_closed(self) -> None:
         try:
-            asyncio.run_coroutine_threadsafe(self._shut_down(last), self._loop).result()
+            self._loop.run_until_complete(self._shut_down())
+        except BaseException as error:  # noqa: BLE001 (raised by `close`)
+            self._error = error
         finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
             self._loop.close()
+            self._ended.set()
 
     async def _tracked(self, work: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.current_task()
@@ -70,10 +89,12 @@ class LoopThread:
         finally:
             self._tasks.discard(task)
 
-    async def _shut_down(self, last: Coroutine[Any, Any, None]) -> None:
+    async def _shut_down(self) -> None:
+        """Waits until `close` is called; then ends all work, and runs the last."""
+        await self._close_wanted.wait()
         for task in self._tasks:
             if not task.cancelling():  # a second cancellation would interrupt the cleanup
                 task.cancel()
         if self._tasks:
             await asyncio.wait(tuple(self._tasks))
-        await last
+        await self._last()

@@ -1,8 +1,10 @@
 """A front node with all shards of an index, which a program calls directly, without a port."""
 
 import asyncio
+import atexit
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import grpc.aio
@@ -11,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.client.calls import Call, Metadata
 from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.daemon_work import DaemonWork
 from winnow.errors import NotWritableError, UnavailableError, WinnowError
 from winnow.index_directory import shard_directories
 from winnow.rpc import request_id
@@ -34,6 +37,8 @@ from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.v1 import feed_pb2_grpc, head_pb2_grpc
 
 _log = structlog.get_logger("standalone")
+_loading: dict[Path, list[DaemonWork[Any]]] = {}
+"""The threads that still load shards after their opening was cancelled, by index."""
 Result = TypeVar("Result")
 
 
@@ -90,6 +95,7 @@ async def open_embedded(
     Raises ArtefactError if the directory has no index, or none of its shards can be loaded.
     """
     _log_by_standard_library()
+    await _wait_for_earlier_loading(settings.index)
     directories = shard_directories(settings.index)
     node = settings.node(directories[0], feed=writable)
     services = InProcessServices()
@@ -109,7 +115,7 @@ async def open_embedded(
             stack=stack,
         )
         shards = LocalShards(front, node, directories)
-        stack.callback(_finish_loading, shards.all)
+        stack.callback(_remember_loading, settings.index, shards.all)
         opened = await open_front_parts(front, shards.source, [shards.part], shards.reader)
         if writable and opened.index is not None:
             index = opened.index
@@ -134,10 +140,22 @@ async def open_embedded(
             shard.start_leaving()
 
 
-def _finish_loading(shards: Sequence[RunningShard]) -> None:
-    """Makes the program wait at exit for threads that still load shards after a cancellation."""
+def _remember_loading(index: Path, shards: Sequence[RunningShard]) -> None:
+    """Remembers the threads that still load shards of an index after a cancellation.
+
+    The program waits for them before it opens the index again, and before it exits: an exit would
+    abort the process in native code.
+    """
     for shard in shards:
-        shard.loading.finish_before_exit()
+        if shard.loading.is_running:
+            _loading.setdefault(index, []).append(shard.loading)
+            atexit.register(shard.loading.wait)
+
+
+async def _wait_for_earlier_loading(index: Path) -> None:
+    """Waits for threads of an earlier, cancelled opening, which lock shards of the index."""
+    for loading in _loading.pop(index, []):
+        await asyncio.to_thread(loading.wait)
 
 
 def _log_by_standard_library() -> None:

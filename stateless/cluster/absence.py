@@ -33,6 +33,23 @@ def absence_errors(
     }
 
 
+def not_loaded_error(
+    shard: int, nodes: Collection[Node], view: ClusterView
+) -> NotLoadedError | None:
+    """Returns the error of a shard that has no replica, and that no node can load.
+
+    None if a node may have it soon: a failed node with unknown shards, or one that is loading it.
+    """
+    if view.replicas.get(shard):
+        return None
+    errors = [error for node in nodes for own, error in node.errors() if own in (shard, None)]
+    if not errors or not all(isinstance(error, NotLoadedError) for error in errors):
+        return None
+    return NotLoadedError(f"it is not loaded: {'; '.join(map(str, errors))}").with_public(
+        "its nodes could not load it"
+    )
+
+
 def _absence_error(
     shard: int, errors: Sequence[WinnowError], refusals: Sequence[str]
 ) -> WinnowError:

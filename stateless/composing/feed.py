@@ -12,6 +12,7 @@ from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
+from winnow.stateless.cluster.absence import not_loaded_error
 from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.nodes import NodeSource
@@ -89,6 +90,19 @@ class FeedParts:
         return await run_uncancelled(open_and_keep())
 
 
+def open_writers(front: Front, source: NodeSource, cluster: OpenCluster) -> Writers:
+    """Opens what opens the writers of shards. The front closes them."""
+    nodes, builder = cluster.nodes, cluster.builder
+    writers = Writers(
+        lambda: builder.view,
+        nodes.present_replicas,
+        source.open_writer,
+        lambda shard: not_loaded_error(shard, nodes.nodes.values(), builder.view),
+    )
+    front.stack.push_async_callback(writers.close)
+    return writers
+
+
 async def open_feed(
     front: Front, source: NodeSource, cluster: OpenCluster, index: FrontIndex, shared: FeedParts
 ) -> FedIndex:
@@ -97,10 +111,7 @@ async def open_feed(
     `index` has the parts that search it.
     """
     encoder = await shared.encoder(front.bundle, front.stack)
-    writers = Writers(
-        lambda: cluster.builder.view, cluster.nodes.present_replicas, source.open_writer
-    )
-    front.stack.push_async_callback(writers.close)
+    writers = open_writers(front, source, cluster)
     record_write = cluster.snapshot.record_write
     storage = TenantStorage(front.access.quotas, lambda: writers.partition)
     core = FeedCore(

@@ -7,12 +7,12 @@ from winnow.shard_service.passage_servicer import PASSAGE_SERVICE, ShardPassageS
 from winnow.shard_service.servicer import SERVICE, ShardServicer
 from winnow.stateless.cluster.served_cluster import ServedCluster
 from winnow.stateless.composing.cluster import OpenCluster
+from winnow.stateless.composing.feed import open_writers
 from winnow.stateless.composing.front import Front, FrontPart
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.feed.forwarding import ForwardingShardWriter
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.storing import WriteRouter
-from winnow.stateless.feed.writers import Writers
 from winnow.v1 import shard_feed_pb2_grpc, shard_passage_pb2_grpc, shard_pb2_grpc
 
 _PENDING_MESSAGES = 32
@@ -23,10 +23,7 @@ def open_served_cluster(
     front: Front, source: NodeSource, cluster: OpenCluster, metrics: FeedMetrics
 ) -> ServedCluster:
     """Opens the shards of the front as a content node. The front closes their writers."""
-    writers = Writers(
-        lambda: cluster.builder.view, cluster.nodes.present_replicas, source.open_writer
-    )
-    front.stack.push_async_callback(writers.close)
+    writers = open_writers(front, source, cluster)
     snapshot = cluster.snapshot
     router = WriteRouter(writers, metrics, record_write=snapshot.record_write)
     return ServedCluster(

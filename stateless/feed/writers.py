@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from winnow.domain.partition import Partition
 from winnow.domain.shard import ShardInfo
-from winnow.errors import UnavailableError
+from winnow.errors import NotLoadedError, UnavailableError
 from winnow.shard_writer import ShardWriter
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
 from winnow.stateless.cluster.node import ReplicaAt
@@ -39,11 +39,19 @@ class Writers:
         view: Callable[[], ClusterView],
         present: Callable[[], Mapping[ReplicaAt, ShardInfo]],
         open_writer: WriterOpener,
+        not_loaded: Callable[[int], NotLoadedError | None] = lambda _: None,
     ) -> None:
-        """`view` returns the current cluster view. `present` returns the last report of each
-        replica that replies.
+        """Opens no writer yet.
+
+        Args:
+            view: returns the current cluster view.
+            present: returns the last report of each replica that replies.
+            open_writer: opens the writer of a shard on a node.
+            not_loaded: returns the error of a shard that no node can load; None for others.
+
         """
         self._view, self._present, self._open_writer = view, present, open_writer
+        self._not_loaded = not_loaded
         self._opened: dict[_Key, OpenWriter] = {}
         self._last_address: dict[int, str] = {}
         """The address that took the last writes of each shard."""
@@ -58,7 +66,12 @@ class Writers:
         return partition
 
     def address(self, shard: int, tried: Sequence[str] = ()) -> str:
-        """Returns the address of the node that takes the writes of a shard; see `choose_target`."""
+        """Returns the address of the node that takes the writes of a shard.
+
+        Raises NotLoadedError if no node can load the shard, and the errors of `choose_target`.
+        """
+        if (error := self._not_loaded(shard)) is not None:
+            raise error
         view = self._view()
         index = view.identity.index_id if view.identity else ""
         infos = {

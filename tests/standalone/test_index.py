@@ -180,6 +180,52 @@ def test_a_closed_index_says_so(indexes: dict[int, Path]) -> None:
         index.ask("Who?")
 
 
+def test_a_second_closing_waits_for_the_first_also_after_an_interrupted_wait(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = Index.open(directory, writable=True)
+    index.put(WON)
+    may_end = threading.Event()
+    close = index._index._stack.aclose
+
+    async def close_late() -> None:
+        await asyncio.to_thread(may_end.wait)
+        await close()
+
+    monkeypatch.setattr(index._index._stack, "aclose", close_late)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(index._loop._ended, "wait", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            index.close()
+    with (
+        Index.open(directory, writable=True) as other,  # the other shard has taken no writes
+        pytest.raises(UnavailableError, match="is held by another node"),
+    ):
+        other.put(WON, timeout=LONG)
+    may_end.set()
+    index.close()
+    with Index.open(directory, writable=True) as again:
+        assert again.ask(ASKED, timeout=LONG).coverage.complete
+
+
+def test_an_index_stays_open_while_the_program_changes_its_working_directory(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(directory.parent)
+    with Index.open(directory.name, writable=True) as index:
+        other = directory.parent / "other"
+        shutil.copytree(directory, other / directory.name)
+        monkeypatch.chdir(other)
+        index.put(WON)
+        index.merge()
+    with Index.open(directory) as index:
+        assert index.ask(ASKED, timeout=LONG).answers[0].passage.id == WON["id"]
+
+
 def test_closing_ends_the_calls_of_other_threads(indexes: dict[int, Path]) -> None:
     index = Index.open(indexes[2])
     endless = index._index._open_services()
@@ -341,7 +387,7 @@ async def test_a_cancelled_closing_still_releases_the_directory(directory: Path)
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.4, 0.8])
-async def test_a_cancelled_opening_leaves_no_thread_and_no_lock(
+async def test_an_index_can_be_opened_at_once_after_a_cancelled_opening(
     directory: Path, seconds: float
 ) -> None:
     async with AsyncIndex.open(directory, writable=True) as index:
@@ -349,10 +395,9 @@ async def test_a_cancelled_opening_leaves_no_thread_and_no_lock(
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds), AsyncIndex.open(directory, writable=True):
             pass
-    # the event loop then discards what the threads have loaded
-    assert await asyncio.to_thread(all_end)
     async with AsyncIndex.open(directory, writable=True) as index:
         assert (await index.ask(QUESTIONS[0][0], timeout=LONG)).coverage.complete
+    assert await asyncio.to_thread(all_end)
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.6])

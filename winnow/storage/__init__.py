@@ -13,6 +13,11 @@ __all__ = ["Storage", "open_storage"]
 _LOCAL = ("file://", "local://")
 
 
+def absolute_url(url: str) -> str:
+    """Returns a URL or an empty text unchanged, and a path as an absolute one."""
+    return url if "://" in url or not url else str(Path(url).absolute())
+
+
 def open_storage(url: str | Path, purpose: str, must_exist: bool = False) -> Storage:
     """Opens storage in a directory, or at any URL with `://` that fsspec supports.
 
