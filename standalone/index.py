@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 from prometheus_client import CollectorRegistry
 
 from winnow.client.aio import AsyncClientApi
-from winnow.client.calls import Call, check_timeout, request_id_metadata, set_tenant
+from winnow.client.calls import Call, limited_timeout, request_id_metadata, set_tenant
 from winnow.client.client import ClientApi
 from winnow.errors import UnavailableError
 from winnow.loop_thread import LoopThread
@@ -44,6 +44,7 @@ class AsyncIndex(AsyncClientApi):
         self._stack = contextlib.AsyncExitStack()
         self._embedded: EmbeddedServices | None = None
         self._calls: set[asyncio.Task[Any]] = set()
+        self._is_entered = False
 
     @classmethod
     def open(
@@ -68,6 +69,9 @@ class AsyncIndex(AsyncClientApi):
         await self._run_while_open(self._open_services().merge())
 
     async def __aenter__(self) -> Self:
+        if self._is_entered:
+            raise UnavailableError("the index is open already: call `open` for another one")
+        self._is_entered = True
         opening = asyncio.create_task(self._open())
         try:
             await asyncio.shield(opening)
@@ -85,9 +89,9 @@ class AsyncIndex(AsyncClientApi):
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         """Runs the call that a method of `AsyncClientApi` has prepared, and returns its result."""
         services, metadata = self._open_services(), request_id_metadata(request_id)
-        check_timeout(timeout)
+        limited = limited_timeout(timeout)
         set_tenant(call.request, self._tenant)
-        return await self._run_while_open(services.call(call, timeout, metadata))
+        return await self._run_while_open(services.call(call, limited, metadata))
 
     async def _open(self) -> None:
         self._embedded = await self._stack.enter_async_context(
@@ -103,6 +107,7 @@ class AsyncIndex(AsyncClientApi):
             await asyncio.wait(running)
         self._embedded = None
         await self._stack.aclose()
+        self._is_entered = False
         gc.collect()  # reference cycles would keep the files of shards open until later
 
     async def _run_while_open(self, work: Coroutine[Any, Any, Result]) -> Result:

@@ -18,8 +18,9 @@ from winnow.content_node.merging.policy import MergeBacklog, MergePolicy, MergeR
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import Cleanup
 from winnow.content_node.metrics import MergeMetrics
+from winnow.content_node.shard.changes import FileChange
 from winnow.deadline import Clock, Sleep
-from winnow.errors import WinnowError
+from winnow.errors import UnavailableError, WinnowError
 from winnow.faultpoints import reach
 
 _log = structlog.get_logger("content_node")
@@ -47,6 +48,9 @@ class Mergeable(Protocol[Base_contra]):
 
     def merge_backlog(self) -> MergeBacklog:
         """Returns the unmerged writes and deleted rows, by which the policy decides on a merge."""
+
+    def file_change(self) -> FileChange | None:
+        """Returns how the files of the base have changed on disk; None if they have not."""
 
     async def swap(self, base: Base_contra) -> None:
         """Serves `base` in place of the present base, and applies all later writes to it."""
@@ -179,6 +183,12 @@ class Merger(Generic[Base]):
     async def _run_merge(self, upto: int) -> Merged:
         merge = self._new_merge(self._shard.directory, upto)
         try:
-            return await DaemonWork(merge.run).result()
+            return await DaemonWork(partial(self._run_if_unchanged, merge)).result()
         finally:
             merge.stop()
+
+    def _run_if_unchanged(self, merge: Merge) -> Merged:
+        # a merge would write into a directory that has taken the place of the served one
+        if change := self._shard.file_change():
+            raise UnavailableError(f"cannot merge: {change.reason}")
+        return merge.run()

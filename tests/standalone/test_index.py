@@ -20,7 +20,7 @@ from tenacious import LONG
 
 from winnow import AsyncIndex, Index
 from winnow.bundle import Bundle
-from winnow.client import Options, PassageFields, Reply
+from winnow.client import Options, Outcome, PassageFields, Reply
 from winnow.content_node.indexing.builder import build_empty_index
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.merging.names import LIVE
@@ -242,6 +242,16 @@ def test_closing_ends_the_calls_of_other_threads(indexes: dict[int, Path]) -> No
         index.close()
         with pytest.raises(UnavailableError, match="was closed: open it again"):
             asking.result(60)
+
+
+async def test_an_index_for_asyncio_is_not_opened_over_itself(directory: Path) -> None:
+    async with AsyncIndex.open(directory, writable=True) as index:
+        with pytest.raises(UnavailableError, match="is open already"):
+            async with index:
+                pass
+        assert (await index.put(WON, timeout=LONG))[0].outcome is Outcome.STORED
+    async with index:  # again, once it is closed
+        assert (await index.ask(ASKED, timeout=LONG)).coverage.complete
 
 
 async def test_an_index_for_asyncio_is_used_within_its_block(indexes: dict[int, Path]) -> None:

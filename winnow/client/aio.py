@@ -43,6 +43,7 @@ from winnow.client.passages import (
     SearchOptions,
     SearchReply,
     count_call,
+    distinct_ids,
     documents_call,
     lookup_calls,
     page_call,
@@ -400,7 +401,7 @@ class AsyncClientApi(ABC):
 
         """
         found: dict[str, Passage] = {}
-        left: Sequence[str] = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
+        left = distinct_ids(ids)
         while left:
             remaining: list[str] = []
             for call in lookup_calls(left, fields):

@@ -1,10 +1,10 @@
 """Calls of a client: the request, its metadata and timeout, and the error of a failed call."""
 
-import math
 import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Generic, Protocol, TypeVar
 
 from google.protobuf.message import DecodeError
@@ -22,7 +22,7 @@ from winnow.errors import (
     WinnowError,
     invalid_field,
 )
-from winnow.quoting import quoted
+from winnow.quoting import quoted, shortened
 from winnow.rpc import client_key, request_id
 from winnow.rpc.status import error_of
 
@@ -82,13 +82,21 @@ def set_tenant(request: Any, tenant: str) -> None:
     the caller's key.
     """
     if tenant and "tenant" in request.DESCRIPTOR.fields_by_name and not request.tenant:
-        request.tenant = tenant
+        try:
+            request.tenant = tenant
+        except (TypeError, ValueError) as error:
+            raise invalid_field("tenant", shortened(str(error))) from error
 
 
-def check_timeout(seconds: float) -> None:
-    """Raises InvalidRequestError if a timeout is NaN."""
-    if math.isnan(seconds):
-        raise invalid_field("timeout", "nan is not a number of seconds")
+def limited_timeout(seconds: float) -> float:
+    """Returns a timeout, cut to one hour, the limit of servers.
+
+    Raises InvalidRequestError if it is no number, or NaN.
+    """
+    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if not is_number or seconds != seconds:  # noqa: PLR0124 (NaN, also of large integers)
+        raise invalid_field("timeout", f"{shortened(str(seconds))} is not a number of seconds")
+    return float(min(seconds, MAX_SECONDS))
 
 
 class CallOptions:
@@ -106,13 +114,11 @@ class CallOptions:
     def arguments(self, timeout: float, id_metadata: Metadata) -> dict[str, Any]:
         """Returns the keyword arguments of a gRPC call.
 
-        The timeout is cut to one hour, the limit of servers.
-
-        Raises InvalidRequestError if the timeout is NaN.
+        Raises InvalidRequestError if the timeout is no number.
         """
-        check_timeout(timeout)
+        limited = limited_timeout(timeout)
         metadata = (*id_metadata, *self._name, *self._credentials.metadata())
-        return {"timeout": min(timeout, MAX_SECONDS), "metadata": metadata}
+        return {"timeout": limited, "metadata": metadata}
 
 
 class FailedCall(Protocol):
@@ -129,9 +135,9 @@ def request_id_metadata(wanted: str | None) -> Metadata:
     Raises InvalidRequestError if the id is invalid.
     """
     identifier = uuid.uuid4().hex[:16] if wanted is None else wanted
-    if not _REQUEST_ID.fullmatch(identifier):
+    if not isinstance(identifier, str) or not _REQUEST_ID.fullmatch(identifier):
         raise invalid_field(
-            "request_id", f"{quoted(identifier)} is not 1 to 64 letters, digits or ._-"
+            "request_id", f"{quoted(str(identifier))} is not 1 to 64 letters, digits or ._-"
         )
     return ((request_id.KEY, identifier),)
 

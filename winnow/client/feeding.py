@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 
 from winnow.client.calls import Call
-from winnow.client.requests import build_request
+from winnow.client.requests import UNREPRESENTABLE, build_request, listed
 from winnow.convert import feed as convert
 from winnow.domain.quota import StorageUse
 from winnow.domain.write import (
@@ -58,14 +58,20 @@ def put_call(passages: PassageFields | Sequence[PassageFields]) -> Call[WriteRes
     Raises InvalidRequestError if a value has the wrong type. The front node checks limits.
     """
     request, violations = feed_pb2.PutRequest(), []
-    for number, fields in enumerate([passages] if isinstance(passages, Mapping) else passages):
+    given = [passages] if isinstance(passages, Mapping) else listed("passages", passages)
+    for number, fields in enumerate(given):
         field = f"passages[{number}]"
+        if not isinstance(fields, Mapping):
+            kind = type(fields).__name__
+            violations.append(Violation(field, f"is not a mapping, but of the type {kind}"))
+            continue
         if unknown := [name for name in fields if name not in PassageFields.__annotations__]:
-            violations.append(Violation(field, f"a passage has no field {quoted(unknown[0])}"))
+            name = quoted(str(unknown[0]))
+            violations.append(Violation(field, f"a passage has no field {name}"))
             continue
         try:
             request.passages.append(convert.passage_to_message(_passage(fields)))
-        except (TypeError, ValueError) as error:
+        except UNREPRESENTABLE as error:
             violations.append(Violation(field, shortened(str(error))))
     if violations:
         raise InvalidRequestError(*violations)
@@ -79,11 +85,11 @@ def delete_call(ids: Ids, version: int | None) -> Call[WriteResults]:
     """
     request, violations = feed_pb2.DeleteRequest(), []
     versions = ids if isinstance(ids, Mapping) else {}
-    for number, each in enumerate([ids] if isinstance(ids, str) else ids):
+    for number, each in enumerate([ids] if isinstance(ids, str) else listed("ids", ids)):
         try:
             deletion = Deletion(each, versions.get(each, version))
             request.deletions.append(convert.deletion_to_message(deletion))
-        except (TypeError, ValueError) as error:
+        except UNREPRESENTABLE as error:
             violations.append(Violation(f"deletions[{number}]", shortened(str(error))))
     if violations:
         raise InvalidRequestError(*violations)

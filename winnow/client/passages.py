@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 from winnow.client.calls import Call
 from winnow.client.replies import Coverage, Passage
 from winnow.client.reply_messages import coverage_of_message, passage_of_message, source_value
-from winnow.client.requests import Request, build_request
+from winnow.client.requests import Request, build_request, listed
 from winnow.convert.by_name import optional, value_of_message
 from winnow.convert.shard_passage import documents_of_messages, tenants_of_messages
 from winnow.domain.passage_request import DocumentBatch, TenantResults
@@ -15,7 +15,7 @@ from winnow.domain.question import PartialResults, Retriever
 from winnow.domain.quota import StorageQuota, StorageUse, TenantUsage
 from winnow.domain.source import Source
 from winnow.domain.write import Position
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import InvalidRequestError, Violation, invalid_field
 from winnow.quoting import quoted
 from winnow.v1 import passage_pb2, passage_pb2_grpc
 
@@ -125,6 +125,16 @@ def lookup_calls(
     for part in id_batches(ids):
         request = _message(passage_pb2.GetPassagesRequest, ids=part, fields=fields)
         yield _call("GetPassages", request, _lookup)
+
+
+def distinct_ids(ids: str | Sequence[str]) -> list[str]:
+    """Returns each id once; raises InvalidRequestError if one is not a text."""
+    found = [ids] if isinstance(ids, str) else list(listed("ids", ids))
+    if wrong := [each for each in found if not isinstance(each, str)]:
+        raise invalid_field(
+            "ids", f"an id is not a text, but of the type {type(wrong[0]).__name__}"
+        )
+    return list(dict.fromkeys(found))
 
 
 def id_batches(ids: Sequence[str]) -> Iterator[list[str]]:

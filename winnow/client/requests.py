@@ -1,19 +1,22 @@
 """Builds the request messages of a client from plain values."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from winnow.convert import answer as convert
 from winnow.domain.answer_size import AnswerSize
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.write import Position
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import InvalidRequestError, Violation, invalid_field
 from winnow.quoting import quoted, shortened
 from winnow.v1 import answer_pb2
 
 Request = TypeVar("Request", bound=Message)
+Value = TypeVar("Value")
+UNREPRESENTABLE = TypeError, ValueError, OverflowError, RecursionError, DecodeError
+"""Errors for values that a message cannot hold. The last two are of values that are too deep."""
 MESSAGE_FIELDS = {"where": "filter"}
 """Arguments whose field in the message has another name."""
 
@@ -39,11 +42,18 @@ def build_request(
             request.MergeFrom(kind(**{MESSAGE_FIELDS.get(name, name): converted}))
         except UnicodeEncodeError:  # a shell argument in another encoding has lone surrogates
             violations.append(Violation(name, "lone surrogate, not valid Unicode"))
-        except (TypeError, ValueError) as error:
+        except UNREPRESENTABLE as error:
             violations.append(Violation(name, shortened(str(error))))
     if violations:
         raise InvalidRequestError(*violations)
     return request
+
+
+def listed(field: str, values: Iterable[Value]) -> Iterable[Value]:
+    """Returns several values; raises InvalidRequestError for one value, and for a text."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise invalid_field(field, f"is not a list, but of the type {type(values).__name__}")
+    return values
 
 
 def _question(value: object) -> object:

@@ -14,7 +14,8 @@ from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.policy import MergeBacklog, MergePolicy
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.metrics import MergeMetrics
-from winnow.errors import WinnowError
+from winnow.content_node.shard.changes import FileChange
+from winnow.errors import UnavailableError, WinnowError
 
 
 @dataclass
@@ -27,6 +28,8 @@ class FakeShard:
     merged: int = 0
     done: list[str] = field(default_factory=list)
     fails: set[str] = field(default_factory=set)
+    change: FileChange | None = None
+    """How the files of the base have changed."""
     is_held: bool = False
     """Whether the log keeps writes for another node."""
 
@@ -37,6 +40,9 @@ class FakeShard:
         return MergeBacklog(
             passages=0, rows=self.sequence, dead=0, writes=self.sequence - self.merged, idle=0.0
         )
+
+    def file_change(self) -> FileChange | None:
+        return self.change
 
     async def swap(self, base: Path) -> None:
         self._try(f"swap {base}")
@@ -263,6 +269,15 @@ async def test_what_could_not_be_forgotten_is_tried_again_before_a_merge(stage: 
     await stage.look()
     assert stage.shard.done[-3:] == ["trim 10", "tidy 10", "merge 10 to 20"]
     task.cancel()
+
+
+async def test_a_shard_whose_files_were_replaced_is_not_merged(stage: Stage) -> None:
+    """The merge would write into the directory that took their place."""
+    stage.shard.write(10)
+    stage.shard.change = FileChange("the file was replaced", readable=True)
+    with pytest.raises(UnavailableError, match="cannot merge: the file was replaced"):
+        await stage.merger.merge_now()
+    assert stage.shard.done == []
 
 
 async def test_writes_that_come_during_a_merge_are_of_the_next(stage: Stage) -> None:

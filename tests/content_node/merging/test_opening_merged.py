@@ -33,6 +33,9 @@ class FakeShard:
     view: Any = field(default_factory=lambda: SimpleNamespace(has_token_vectors=False))
     served: list[object] = field(default_factory=list)
 
+    def file_change(self) -> None:
+        pass
+
     async def swap(self, base: object) -> None:
         self.served.append(base)
 
