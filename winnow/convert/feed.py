@@ -22,7 +22,7 @@ from winnow.domain.write import (
     WriteResult,
 )
 from winnow.errors import InvalidRequestError, Violation
-from winnow.passages.validation import value_problem
+from winnow.passages.validation import MAX_DEPTH, is_too_deep
 from winnow.v1 import answer_pb2, feed_pb2
 
 OUTCOMES = numbers_of(Outcome, feed_pb2.WriteOutcome, "WRITE_OUTCOME_")
@@ -50,8 +50,8 @@ def passage_to_message(passage: FedPassage) -> feed_pb2.FedPassage:
         id=passage.id, title=passage.title, text=passage.text, version=passage.version
     )
     if passage.metadata:
-        if problem := value_problem(passage.metadata, depth=1):
-            raise ValueError(f"metadata {problem}")  # protobuf reports it late, or not at all
+        if is_too_deep(passage.metadata):  # protobuf reports it late
+            raise ValueError(f"metadata is nested deeper than {MAX_DEPTH} levels")
         message.metadata.update(dict(passage.metadata))
     return message
 

@@ -77,7 +77,7 @@ def _metadata_violations(metadata: Mapping[str, Any]) -> Iterator[Violation]:
     for name, value in metadata.items():
         if not name or len(name) > _MAX_NAME or not is_unicode(name):
             problems.append(f"{briefly(name)} is not a name of 1 to {_MAX_NAME} characters")
-        if problem := value_problem(value):
+        if problem := _value_problem(value):
             problems.append(f"{briefly(name)} {problem}")
     yield from (Violation("metadata", each) for each in problems)
     if not problems:
@@ -86,11 +86,8 @@ def _metadata_violations(metadata: Mapping[str, Any]) -> Iterator[Violation]:
         )
 
 
-def value_problem(value: Any, depth: int = 2) -> str:
-    """Describes what is wrong with a value of metadata; empty if it is valid.
-
-    `depth` is the level of the value: 1 for metadata as a whole.
-    """
+def _value_problem(value: Any, depth: int = 2) -> str:
+    """Describes what is wrong with a value of metadata; empty if it is valid."""
     if depth > MAX_DEPTH:
         return f"is nested deeper than {MAX_DEPTH} levels"
     inner: Iterable[Any] = ()
@@ -102,7 +99,17 @@ def value_problem(value: Any, depth: int = 2) -> str:
         inner = (*value, *value.values())
     elif isinstance(value, (list, tuple)):
         inner = value
-    return next(filter(None, (value_problem(each, depth + 1) for each in inner)), "")
+    return next(filter(None, (_value_problem(each, depth + 1) for each in inner)), "")
+
+
+def is_too_deep(metadata: Any, depth: int = 1) -> bool:
+    """Whether metadata is nested deeper than `MAX_DEPTH` levels, or contains itself."""
+    if depth > MAX_DEPTH:
+        return True
+    inner: Iterable[Any] = metadata if isinstance(metadata, (list, tuple)) else ()
+    if isinstance(metadata, Mapping):
+        inner = metadata.values()
+    return any(is_too_deep(each, depth + 1) for each in inner)
 
 
 def is_unicode(text: str) -> bool:
