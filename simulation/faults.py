@@ -34,8 +34,10 @@ class Faults:
         self._cluster, self._loop, self._record = cluster, loop, record
         self.counts = Counter[str]()
         """Number of faults by kind, without kills at points that were not reached."""
+        self._running = Counter[str]()
+        """Number of running faults of a process, by its name."""
         self._troubled_until: dict[str, float] = {}
-        """Until when a fault may affect a process, by its name."""
+        """Until when an ended fault may affect a process, by its name."""
         self._awaited_points: dict[str, tuple[Step, asyncio.Future[None]]] = {}
         """The step that kills a node at a fault point, by the name of the node."""
         self._handlers: dict[StepKind, Handler] = {
@@ -68,13 +70,15 @@ class Faults:
             names = [_catalog_of(step.target)]
         if step.kind is StepKind.SNAPSHOT or step.kind in MOVES:
             names = []
-        self._troubled_until |= dict.fromkeys(names, float("inf"))
+        self._running.update(names)
         await self._handlers[step.kind](step)
+        self._running.subtract(names)
         self._troubled_until |= dict.fromkeys(names, self._loop.time() + _AFTERMATH)
 
     def is_troubled(self, name: str) -> bool:
         """Whether a fault may still affect a process."""
-        return self._troubled_until.get(name, 0.0) > self._loop.time()
+        ends = self._troubled_until.get(name, 0.0)
+        return self._running[name] > 0 or ends > self._loop.time()
 
     def reads_catalog(self, name: str) -> bool:
         """Whether a process has been able to read the catalog for a while."""
