@@ -138,9 +138,8 @@ class Clients:
             [answer.reading.passage.id for answer in call.answered.answers] if call.answered else []
         )
         self._timeline.record(f"client {step.client} ask ends: {call.error or shown}")
-        self._timeline.report_all(
-            self._indexes.check_question(call, is_calm=is_calm and self._is_calm(front))
-        )
+        follows = is_calm and self._is_calm(front) and self._faults.reads_catalog(front)
+        self._timeline.report_all(self._indexes.check_question(call, is_calm=follows))
         return call
 
     def _front_of(self, client: int) -> str:
