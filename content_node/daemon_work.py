@@ -61,10 +61,13 @@ class DaemonWork(Generic[Result]):
             discard = partial(self._discard, result)
             _resolve_future(loop, future, partial(future.set_result, result), discard)
 
-    def wait(self) -> None:
-        """Blocks until the thread has ended, if it was started."""
-        if self._thread is not None:
-            self._thread.join()
+    @property
+    def running_thread(self) -> threading.Thread | None:
+        """The thread of work that has begun and is not done; None otherwise.
+
+        Once it has ended, it keeps nothing of the work in memory.
+        """
+        return self._thread if self.is_running else None
 
     def exit_if_running(self) -> None:
         """Exits the process immediately if the work is not done.

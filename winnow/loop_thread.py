@@ -59,7 +59,7 @@ class LoopThread:
         """Cancels all running work, waits until it and the last work have ended, and the thread.
 
         May be called again, also at the same time: each call waits until all has ended. Ctrl-C ends
-        only the wait. Raises the error of the last work.
+        only the wait. The first call after the end raises the error of the last work.
         """
         with self._lock:
             self.is_closed = True
@@ -68,8 +68,9 @@ class LoopThread:
         # not by joining the thread: after an interrupted `join`, a second one would not wait
         self._ended.wait()
         self._thread.join()
-        if self._error is not None:
-            raise self._error
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     def _run_until_closed(self) -> None:
         try:

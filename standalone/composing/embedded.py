@@ -3,6 +3,7 @@
 import asyncio
 import atexit
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -13,7 +14,6 @@ from prometheus_client import CollectorRegistry
 
 from winnow.client.calls import Call, Metadata
 from winnow.content_node.composing.shard import RunningShard
-from winnow.content_node.daemon_work import DaemonWork
 from winnow.errors import NotWritableError, UnavailableError, WinnowError
 from winnow.index_directory import shard_directories
 from winnow.rpc import request_id
@@ -37,8 +37,8 @@ from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.v1 import feed_pb2_grpc, head_pb2_grpc
 
 _log = structlog.get_logger("standalone")
-_loading: dict[Path, list[DaemonWork[Any]]] = {}
-"""The threads that still load shards after their opening was cancelled, by index."""
+_loading: dict[Path, list[threading.Thread]] = {}
+"""The threads that loaded shards when their opening was cancelled, by index."""
 Result = TypeVar("Result")
 
 
@@ -146,16 +146,18 @@ def _remember_loading(index: Path, shards: Sequence[RunningShard]) -> None:
     The program waits for them before it opens the index again, and before it exits: an exit would
     abort the process in native code.
     """
-    for shard in shards:
-        if shard.loading.is_running:
-            _loading.setdefault(index, []).append(shard.loading)
-            atexit.register(shard.loading.wait)
+    found = [each for shard in shards if (each := shard.loading.running_thread) is not None]
+    for thread in found:
+        atexit.register(thread.join)
+    if found:
+        earlier = [each for each in _loading.get(index, ()) if each.is_alive()]
+        _loading[index] = earlier + found
 
 
 async def _wait_for_earlier_loading(index: Path) -> None:
     """Waits for threads of an earlier, cancelled opening, which lock shards of the index."""
-    for loading in _loading.pop(index, []):
-        await asyncio.to_thread(loading.wait)
+    for thread in _loading.get(index, ()):  # kept: this wait may be cancelled, too
+        await asyncio.to_thread(thread.join)
 
 
 def _log_by_standard_library() -> None:
