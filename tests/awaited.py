@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from tenacious import LONG
+
 Item = TypeVar("Item")
-_SECONDS = 60.0
 
 
 class AwaitedCount:
@@ -21,11 +22,11 @@ class AwaitedCount:
         self._changed = asyncio.Event()
 
     async def reaches(self, value: int, tasks: Iterable["asyncio.Task[Any]"] = ()) -> None:
-        """Waits until the counter is at least `value`; fails after a minute.
+        """Waits until the counter is at least `value`; fails after `LONG` seconds.
 
         Raises the error of a task that fails meanwhile: the counter may depend on it.
         """
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(LONG):
             while self.value < value:
                 changed = asyncio.ensure_future(self._changed.wait())
                 running = {task for task in tasks if not task.done()}
@@ -49,5 +50,5 @@ class AwaitedList(list[Item]):
         self._count.add()
 
     async def holds(self, count: int) -> None:
-        """Waits until `count` items were appended; fails after a minute."""
+        """Waits until `count` items were appended; fails after `LONG` seconds."""
         await self._count.reaches(count)

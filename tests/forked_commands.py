@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tenacious import LONG
 
 from winnow import faultpoints
 
@@ -32,7 +33,6 @@ _INTERPRETER = [sys.executable, "-m"]
 _PACKAGES = {"winnow", "winnow.content_node.merging", "winnow.content_node.splitting"}
 _LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 _SET_CHILD_SUBREAPER = 36
-_SECONDS = 60.0
 _execute: Callable[..., None] = subprocess.Popen._execute_child  # type: ignore[attr-defined]
 _SIGNATURE = inspect.signature(_execute)
 
@@ -112,7 +112,7 @@ class _ForkServer:
         self._socket.close()
         self._other_end.close()
         if self._process is not None:
-            self._process.wait(_SECONDS)
+            self._process.wait(LONG)
 
     def _start(self) -> None:
         if self._process is None:

@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
+from tenacious import LONG
+
 from winnow.client import AsyncClient
 
 Run = Callable[[], Coroutine[Any, Any, object]]
@@ -12,13 +14,13 @@ Run = Callable[[], Coroutine[Any, Any, object]]
 
 @contextlib.asynccontextmanager
 async def running(
-    runs: Sequence[Run], address: str, seconds: float = 120.0
+    runs: Sequence[Run], address: str, seconds: float = LONG
 ) -> AsyncIterator[AsyncClient]:
     """A client of what these tasks serve at an address; fails if one ends, or after `seconds`."""
     tasks = [asyncio.create_task(run()) for run in runs]
     try:
         async with AsyncClient(address) as client, asyncio.timeout(seconds):
-            await served(client.wait_ready, tasks)
+            await served(lambda: client.wait_ready(seconds), tasks)
             yield client
     finally:
         for task in tasks:

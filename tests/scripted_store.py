@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 
 from small_heads import small_head
+from tenacious import LONG
 
 from winnow.errors import UnavailableError
 from winnow.heads.artefact import HeadArtefact
@@ -91,6 +92,6 @@ class ScriptedStore(HeadStore):
         return self.inner.move(head, group)
 
     def _behave(self) -> None:
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(LONG)
         if self.away:
             raise UnavailableError("head store cannot be used: no route")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TypeVar
 
+from tenacious import LONG
+
 Served = TypeVar("Served")
-_SECONDS = 60.0
 
 
 @contextlib.contextmanager
@@ -22,9 +23,9 @@ def served_in_thread(
     stack = AsyncExitStack()
     try:
         entering = asyncio.run_coroutine_threadsafe(stack.enter_async_context(serving()), loop)
-        yield entering.result(_SECONDS)
+        yield entering.result(LONG)
     finally:
-        asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(_SECONDS)
+        asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(LONG)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

@@ -7,9 +7,12 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any, Self
 
 import pytest
+from held_ports import free_ports
+from manual_clock import ManualClock
 
 from winnow.cli.local import cluster as local_cluster
 from winnow.cli.local.cluster import LocalCluster
@@ -66,14 +69,18 @@ def recorded(plan: LocalPlan) -> tuple[LocalCluster, RecordingProcesses]:
 def test_nothing_is_started_where_an_address_is_in_use(
     setting: str, index: Path, taken: str
 ) -> None:
-    addresses: dict[str, Any] = {"listen": "127.0.0.1:0", setting: taken}
+    addresses: dict[str, Any] = {"listen": f"127.0.0.1:{free_ports(1)[0]}", setting: taken}
     cluster, processes = recorded(LocalPlan(index, Path("b"), **addresses))
     with cluster, pytest.raises(UnavailableError, match=f"{taken} is in use"):
         cluster.start()
     assert not processes.started
 
 
-def test_no_port_is_a_free_one_that_clients_are_told(index: Path) -> None:
+def test_no_port_is_a_free_one_that_clients_are_told(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # another process of tests may take the port before the start
+    monkeypatch.setattr(local_cluster, "require_free", lambda _: None)
     cluster, processes = recorded(LocalPlan(index, Path("b"), "0.0.0.0:0"))
     with cluster:
         cluster.start()
@@ -85,7 +92,7 @@ def test_no_port_is_a_free_one_that_clients_are_told(index: Path) -> None:
 
 
 def test_a_log_is_read_without_moving_the_place_where_its_child_writes_next(index: Path) -> None:
-    cluster, processes = recorded(LocalPlan(index, Path("b"), "127.0.0.1:0"))
+    cluster, processes = recorded(LocalPlan(index, Path("b"), f"127.0.0.1:{free_ports(1)[0]}"))
     with cluster:
         cluster.start()
         log = processes.logs["front"].fileno()
@@ -190,6 +197,7 @@ async def said_at_start(
     monkeypatch.setattr(local_cluster, "AnswerClient", lambda *_, **__: StartingFront(polls=3))
     monkeypatch.setattr(local_cluster, "_REPORT_SECONDS", every)
     monkeypatch.setattr(local_cluster, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(local_cluster, "time", SimpleNamespace(monotonic=ManualClock()))
     with cluster:
         await cluster.wait_ready(check, said.append)
     return said

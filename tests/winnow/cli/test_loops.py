@@ -1,13 +1,22 @@
 """Load is offered at its rate or concurrency, and ends."""
 
 import asyncio
+from types import SimpleNamespace
 
+import pytest
+from manual_clock import ManualClock
+
+from winnow.cli.loadtest import loops
 from winnow.cli.loadtest.cli import client_counts
 from winnow.cli.loadtest.loops import run_closed_loop, run_open_loop
 from winnow.errors import OverloadedError
 
 
-async def test_a_closed_loop_never_has_more_questions_open_than_clients() -> None:
+async def test_a_closed_loop_never_has_more_questions_open_than_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = ManualClock()
+    monkeypatch.setattr(loops, "time", SimpleNamespace(perf_counter=clock))
     open_now = most = 0
 
     async def ask(_question: str) -> object:
@@ -15,6 +24,7 @@ async def test_a_closed_loop_never_has_more_questions_open_than_clients() -> Non
         open_now += 1
         most = max(most, open_now)
         await asyncio.sleep(0)
+        clock.advance(0.01)
         open_now -= 1
         return None
 

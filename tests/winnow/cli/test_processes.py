@@ -1,6 +1,7 @@
 """Children never outlive their parent."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tenacious import LONG
 
 from winnow.cli.local.processes import Processes, run_to_end
 from winnow.parent import PARENT_VARIABLE
@@ -69,16 +71,23 @@ def test_an_interrupted_child_ends_by_itself_before_the_command_does(
     """A build says how to resume, and shows the cursor of the terminal again."""
     code = (
         "import os, signal, sys\n"
-        "def end(*_): open(sys.argv[1], 'w').close(); sys.exit()\n"
-        "signal.signal(signal.SIGTERM, end)\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
         "os.kill(os.getppid(), signal.SIGINT)\n"
-        "while True: signal.pause()\n"
+        "signal.sigwait([signal.SIGTERM])\n"
+        "open(sys.argv[1], 'w').close()\n"
     )
 
     def start(self: Processes, name: str, arguments: Sequence[str]) -> None:
+        came: list[int] = []
+        # until the child is known, Ctrl-C would leave it behind
+        usual = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
         self.start_program(name, [sys.executable, "-c", code, *arguments])
+        signal.signal(signal.SIGINT, usual)
+        if came:
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(Processes, "start", start)
+    monkeypatch.setattr("winnow.cli.local.processes._GRACE", LONG)
     with pytest.raises(KeyboardInterrupt):
         run_to_end([str(tmp_path / "ended")])
     assert (tmp_path / "ended").exists()
@@ -99,6 +108,6 @@ def test_a_child_writes_to_a_terminal_that_stops_background_output() -> None:
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LONG
     )
     assert ran.stdout.startswith("winnow ")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from needs import LINUX
+from tenacious import LONG
 
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.conversion.protocol import ConversionLimits
@@ -20,7 +21,7 @@ from winnow.documents.failures import ConversionFailure, FailureReason
 HANG = "input(); import time; time.sleep(999)"
 
 
-def worker(code: str, seconds: float = 60) -> ConversionWorker:
+def worker(code: str, seconds: float = LONG) -> ConversionWorker:
     """Returns a worker whose process runs `code`."""
     return ConversionWorker(ConversionLimits(seconds=seconds), [sys.executable, "-c", code])
 
@@ -78,7 +79,7 @@ def test_limits_of_size_are_failures(tmp_path: Path) -> None:
     os.truncate(large, 2 << 30)
     headings = tmp_path / "headings.md"
     headings.write_text("# a\n\n" * 50, encoding="utf-8")
-    limits = ConversionLimits(file_bytes=10_000, characters=1_000, passages=49)
+    limits = ConversionLimits(seconds=LONG, file_bytes=10_000, characters=1_000, passages=49)
     with DocumentConverter(workers=1, limits=limits) as converter:
         results = dict(converter.convert([long, large, headings]))
     assert results[headings] == ConversionFailure(
@@ -97,7 +98,7 @@ def test_a_file_that_needs_too_much_memory_fails_alone(tmp_path: Path) -> None:
     greedy, small = tmp_path / "greedy.html", tmp_path / "small.html"
     greedy.write_text("<p>word" * 20_000_000, encoding="utf-8")
     small.write_text("<p>word", encoding="utf-8")
-    limits = ConversionLimits(memory_bytes=400_000_000)
+    limits = ConversionLimits(seconds=LONG, memory_bytes=400_000_000)
     with DocumentConverter(workers=1, limits=limits) as converter:
         results = dict(converter.convert([greedy, small]))
     assert results[greedy] == ConversionFailure(

@@ -8,6 +8,7 @@ import pytest
 from document_files import Typed, docx, epub, paragraph, pdf, pptx, shape
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tenacious import LONG
 
 from winnow.documents.conversion.converter import DocumentConverter
 from winnow.documents.conversion.protocol import ConversionLimits, Converted
@@ -52,7 +53,7 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def converter() -> Iterator[DocumentConverter]:
-    with DocumentConverter(workers=1, limits=ConversionLimits(seconds=60)) as shared:
+    with DocumentConverter(workers=1, limits=ConversionLimits(seconds=LONG)) as shared:
         yield shared
 
 

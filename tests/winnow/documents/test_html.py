@@ -62,6 +62,6 @@ def test_the_declared_encoding_is_used() -> None:
 
 
 def test_deeply_nested_elements_are_converted() -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     assert shown(convert_text("<b>" * 5_000 + "deep")) == ["deep"]
-    assert time.monotonic() - started < 60
+    assert time.thread_time() - started < 60

@@ -165,11 +165,14 @@ async def test_a_front_that_gives_up_frees_every_server() -> None:
 async def test_deadlines_travel_along() -> None:
     hangs = Hangs()
     async with scene([hangs]) as there:
-        began = time.monotonic()
-        (applied,) = await there.heads.apply(some_states(), ["x"], Deadline.after(2.0))
-        assert time.monotonic() - began >= 1.9
+        for seconds in (2.0, 4.0, 8.0, 16.0, 32.0):  # a process may stand still for all of a time
+            began = time.monotonic()
+            (applied,) = await there.heads.apply(some_states(), ["x"], Deadline.after(seconds))
+            assert time.monotonic() - began >= seconds - 0.1
+            if hangs.left > 0:
+                break
         assert "the head server" in str(applied.failure)
-        assert 0 < hangs.left < 2.0
+        assert 0 < hangs.left < seconds
 
 
 async def test_a_server_that_leaves_gets_no_more_calls(store: HeadStore) -> None:

@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from tenacious import LONG
 from typer.testing import CliRunner
 
 from winnow.cli.commands import build_app
@@ -79,7 +80,7 @@ def test_heads_share_one_encoding_and_a_known_text_has_none(place: Path) -> None
 
 def test_every_round_measures_every_step(place: Path) -> None:
     plan = LadderPlan(
-        steps=SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=60.0, distinct_texts=500
+        steps=SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=LONG, distinct_texts=500
     )
     with StageProgress() as progress:
         found = measure_steps(plan, place, progress)

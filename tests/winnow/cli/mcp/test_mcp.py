@@ -66,7 +66,7 @@ def test_a_signal_ends_the_command_while_it_waits_for_the_agent() -> None:
         running.stdin.flush()
         assert b"instructions" in running.stdout.readline()
         running.send_signal(signal.SIGTERM)
-        assert running.wait(60) == 130
+        assert running.wait(LONG) == 130
 
 
 async def test_lines_arrive_whole_and_end_with_the_input() -> None:

@@ -27,7 +27,7 @@ def front() -> Iterator[tuple[ShowingFront, str]]:
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
-        main(["top", "--timeout", "30", *arguments])
+        main(["top", "--timeout", str(LONG), *arguments])
     said = capsys.readouterr()
     return int(ended.value.code or 0), said.out, said.err
 
@@ -58,7 +58,7 @@ def test_a_key_is_shown_to_the_front(
 def test_json_is_a_line_with_the_cluster_and_what_metrics_tell(
     front: tuple[ShowingFront, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    port = MetricsEndpoint(front_metrics(3)).start("127.0.0.1", 0)
+    port = MetricsEndpoint(front_metrics(3), seconds=LONG).start("127.0.0.1", 0)
     metrics = ["--metrics", f"127.0.0.1:{port}", "--metrics", "127.0.0.1:1"]
     code, out, _ = run(
         capsys, "--address", front[1], "--once", "--json", "--every", "0.1", *metrics
@@ -141,9 +141,9 @@ def test_on_a_terminal_it_goes_on_where_the_front_is_away_and_ctrl_c_ends_it_cle
     front: tuple[ShowingFront, str],
 ) -> None:
     controller, terminal = pty.openpty()
-    command = ["-m", "winnow", "top", "--address", front[1], "--every", "0.1", "--timeout", "30"]
+    command = ["-m", "winnow", "top", "--address", front[1], "--every", "0.1"]
     process = subprocess.Popen(
-        [sys.executable, *command],
+        [sys.executable, *command, "--timeout", str(LONG)],
         stdout=terminal,
         stderr=terminal,
         stdin=terminal,
@@ -173,8 +173,9 @@ def test_on_a_terminal_it_goes_on_where_the_front_is_away_and_ctrl_c_ends_it_cle
 def test_a_terminal_that_cannot_draw_has_lines(front: tuple[ShowingFront, str]) -> None:
     """Such as the shell of an editor: TERM=dumb."""
     controller, terminal = pty.openpty()
+    command = ["-m", "winnow", "top", "--address", front[1], "--every", "0.1"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "winnow", "top", "--address", front[1], "--every", "0.1"],
+        [sys.executable, *command, "--timeout", str(LONG)],
         stdout=terminal,
         stderr=terminal,
         stdin=terminal,
@@ -186,6 +187,7 @@ def test_a_terminal_that_cannot_draw_has_lines(front: tuple[ShowingFront, str]) 
         until(lambda: "a:9000" in screen.text, LONG)
         process.send_signal(signal.SIGINT)
         assert process.wait(LONG) == 0
+        until(lambda: screen.ended, LONG)  # else its thread would read from the next descriptor
     finally:
         process.kill()
         process.wait(LONG)

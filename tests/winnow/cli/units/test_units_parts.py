@@ -11,6 +11,7 @@ from units_made import units
 
 from winnow.cli.commands import build_app
 from winnow.cli.plan.formulae import reading_shards
+from winnow.cli.units import fake_nodes
 from winnow.cli.units.fake_nodes import RecordedReplies, fake_shards
 from winnow.cli.units.fronts import fit_front_costs, write_synthetic_passages
 from winnow.cli.units.measuring import processor_name
@@ -43,6 +44,11 @@ def test_nothing_costs_less_than_nothing() -> None:
 def test_as_many_shards_read_as_hold_a_passage() -> None:
     assert reading_shards(1, 8) == pytest.approx(1)
     assert reading_shards(2, 2) == pytest.approx(1.5)
+
+
+@pytest.fixture(autouse=True)
+def _long_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_nodes, "_START_TIMEOUT", LONG)
 
 
 async def test_fake_shards_say_what_one_said_each_with_its_own_number() -> None:
