@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
-from tenacious import available
+from tenacious import LONG, available
 
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
@@ -34,8 +34,6 @@ from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc, shard_transfer_pb2_grpc
 
-_SECONDS = 60.0
-
 
 @dataclass
 class AssignedNode:
@@ -48,7 +46,7 @@ class AssignedNode:
     health: list[bool]
 
     async def report(self) -> NodeReport:
-        return await self.shards.served.report(Deadline.after(_SECONDS))
+        return await self.shards.served.report(Deadline.after(LONG))
 
     async def serves(self, *shards: int) -> None:
         """Waits until the node serves exactly these shards."""
@@ -62,7 +60,7 @@ class AssignedNode:
                 raise UnavailableError("not yet")
             return report
 
-        return await available(fulfilled, _SECONDS)
+        return await available(fulfilled, LONG)
 
 
 async def briefly(_seconds: float) -> None:
@@ -101,10 +99,10 @@ async def assigned_node(
     )
     copies = OpenCopies(open_shard_files)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(
-        ShardServicer(shards.served, _SECONDS), server.grpc
+        ShardServicer(shards.served, LONG), server.grpc
     )
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(
-        ShardFeedServicer(shards.served, _SECONDS), server.grpc
+        ShardFeedServicer(shards.served, LONG), server.grpc
     )
     shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(
         ShardTransferServicer(shards.served, copies), server.grpc

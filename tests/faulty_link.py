@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
+from held_ports import free_ports
+
 
 class FaultyLink:
     """A proxy of the server at a URL; `link_to` starts one."""
@@ -12,7 +14,7 @@ class FaultyLink:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         self._scheme, self._host, self._port = parts.scheme, parts.hostname, parts.port
-        self._own_port = 0
+        self._own_port = free_ports(1)[0]
         self._server: asyncio.Server | None = None
         self._flows = asyncio.Event()
         self._flows.set()
@@ -26,7 +28,6 @@ class FaultyLink:
     async def join(self) -> None:
         """Starts to accept connections."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._own_port)
-        self._own_port = self._server.sockets[0].getsockname()[1]
 
     async def cut(self) -> None:
         """Closes all connections, and accepts no new ones."""

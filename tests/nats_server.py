@@ -9,6 +9,7 @@ from pathlib import Path
 
 import needs
 import pytest
+from held_ports import free_ports
 from tenacious import LONG, until
 
 PROGRAM = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin")
@@ -19,11 +20,11 @@ needs_nats = pytest.mark.skipif(
 
 
 class NatsServer:
-    """A server on a free port; a restart keeps the port."""
+    """A server on a reserved port, which a restart keeps."""
 
     def __init__(self, directory: Path, *options: str) -> None:
         self._directory, self._options = directory, options
-        self._port = -1
+        self._port = free_ports(1)[0]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

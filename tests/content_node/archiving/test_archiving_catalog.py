@@ -14,7 +14,7 @@ import pytest
 from archiving_index import DEPTH, archive_now, built_index, question_of
 from assigned_nodes import briefly
 from prometheus_client import CollectorRegistry
-from tenacious import LATER, happens
+from tenacious import LATER, LONG, happens
 
 from winnow.bundle import Bundle
 from winnow.catalog import CatalogFile
@@ -24,6 +24,7 @@ from winnow.content_node.composing import assigned_shards, node_indexes
 from winnow.content_node.composing.catalog import open_node_indexes
 from winnow.content_node.composing.node_indexes import NodeIndexes, index_directory
 from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.merging import policy
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.domain.catalog import Catalog, CatalogIndex
@@ -119,6 +120,7 @@ async def catalog_node(root: Path, index: Path, bundle: Bundle) -> AsyncIterator
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_indexes, "_LINGER", 0.0)
     monkeypatch.setattr(assigned_shards, "_RETRY_AFTER", 0.1)
+    monkeypatch.setattr(policy, "_TENANT_SECONDS", LONG)  # no merge while a shard is archived
 
 
 class BlockedStep:
@@ -132,7 +134,7 @@ class BlockedStep:
     def _reach(self, point: str) -> None:
         if point == self._point and not self.begun.is_set():
             self.begun.set()
-            assert self.go_on.wait(60)
+            assert self.go_on.wait(LONG)
 
 
 async def test_an_archived_index_is_renamed_dropped_taken_back_and_deleted(

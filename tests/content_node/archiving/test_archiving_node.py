@@ -14,7 +14,7 @@ from archiving_index import DEPTH, archive_now, built_index, question_of
 from assigned_nodes import Nodes
 from fake_journal import FakeEnds, FakeJournal
 from prometheus_client import CollectorRegistry
-from tenacious import LATER, happens
+from tenacious import LATER, LONG, happens
 
 from winnow.bundle import Bundle
 from winnow.content_node.archiving import archives, journal_watch
@@ -26,6 +26,7 @@ from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.identity import DescribedShard, shard_info
 from winnow.content_node.journal import composing as journal_composing
 from winnow.content_node.journal.messages import JournalMessages
+from winnow.content_node.merging import policy
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.changes import FileChange
 from winnow.content_node.startup_checks import shards_to_serve
@@ -45,6 +46,17 @@ from winnow.searcher import Retrieved
 from winnow.telemetry.runtimes import RuntimeMetrics
 
 pytestmark = pytest.mark.bundle
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow node reads its journal before it replies, and merges nothing while it archives.
+
+    No thread that checks files holds a shard that is archived.
+    """
+    monkeypatch.setattr(journal_composing, "_CATCH_UP_SECONDS", LONG)
+    monkeypatch.setattr(policy, "_TENANT_SECONDS", LONG)
+    monkeypatch.setattr(composing_shard, "_FILE_CHECK_INTERVAL", LONG)
 
 
 @pytest.fixture
@@ -96,6 +108,7 @@ async def test_an_archived_shard_takes_no_memory_is_described_and_answers_the_ne
         assert archive is not None
         assert archive.gate.opened is not None
         live = weakref.ref(archive.gate.opened.live)
+        await happens(lambda: not shard.loading.is_running)  # its thread holds the shard
         gc.freeze()  # as a server does: what is not freed at once stays until another shard is closed
         try:
             assert await archive.archive()
@@ -177,6 +190,7 @@ async def test_a_replica_is_restored_by_an_entry_of_its_journal_also_after_a_res
         assert archive is not None
         assert archive.gate.opened is not None
         live = weakref.ref(archive.gate.opened.live)
+        await happens(lambda: not shard.loading.is_running)  # its thread holds the shard
         await archive_now(shard)
         assert live() is None
         info = await described(running)

@@ -15,7 +15,7 @@ from fake_journal import FakeEnds, FakeJournal
 from live_shards import built
 from live_writes import put
 from prometheus_client import CollectorRegistry
-from tenacious import LATER, happens
+from tenacious import LATER, LONG, happens
 
 from winnow.content_node.archiving import files
 from winnow.content_node.archiving.archives import Archives
@@ -175,9 +175,11 @@ class Replica:
         return self.live.sequence == sequence
 
     async def has_entry(self, number: int) -> None:
-        """Waits until the replica is open and has an entry of the journal."""
+        """Waits until the replica is open and serves an entry of the journal."""
         await happens(lambda: not self.is_archived)
         await happens(lambda: self.live.journal_position.partition(" ")[0] == str(number))
+        # the log has it before the view
+        await happens(lambda: self.live.sequence == self.live._log.last)
 
     def metric(self, name: str) -> float | None:
         return self.registry.get_sample_value(f"winnow_node_journal_{name}")
@@ -187,6 +189,7 @@ class Replica:
 def journal(monkeypatch: pytest.MonkeyPatch) -> FakeJournal:
     journal = FakeJournal()
     monkeypatch.setattr(composing, "open_journal", lambda *_: journal)
+    monkeypatch.setattr(composing, "_CATCH_UP_SECONDS", LONG)
     return journal
 
 

@@ -12,7 +12,7 @@ import pytest
 from live_shards import built
 from live_writes import logged
 from moving_shards import INDEX, holding, moves, shard_info
-from tenacious import happens, turn
+from tenacious import LONG, happens, turn
 
 from winnow.catalog import CatalogFile
 from winnow.content_node.copying import replacing
@@ -132,6 +132,7 @@ class Copying:
             return run
 
         monkeypatch.setattr(CopyRun, "begin", begun)
+        monkeypatch.setattr(replacing, "_LAST_SECONDS", LONG)
         self.copier = IndexCopier(
             self.file,
             "new",

@@ -146,6 +146,8 @@ async def test_replicas_are_equal_after_faults_of_the_server_and_of_replicas(
             await one.write(*some(chance, 5))  # while the other one is away
         async with served(copied, nats_server.url) as other:
             await happens(lambda: other.live.journal_position == one.live.journal_position, LONG)
+            # the log has an entry before the view
+            await happens(lambda: other.live.sequence == one.live.sequence, LONG)
             assert other.log == one.log
             assert other.live.view.passages == one.live.view.passages
             assert not one.changes

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 from fake_replica import FakeReplica
@@ -91,6 +92,7 @@ async def test_a_replica_that_was_away_stores_what_it_missed_and_nothing_twice(
     )
 
 
+@pytest.mark.usefixtures("late_expiry")
 async def test_an_entry_that_is_sent_twice_is_stored_once(
     journals: tuple[Journal, Journal],
 ) -> None:
@@ -98,7 +100,7 @@ async def test_an_entry_that_is_sent_twice_is_stored_once(
     replica = FakeReplica()
     contents = [next(iter(MESSAGES.encode([put("a", text)], 10_000))) for text in ("old", "new")]
     acknowledged = [
-        await journals[0].publish(content, key, Deadline.after(LONG))
+        await available(partial(journals[0].publish, content, key, Deadline.after(LONG)))
         for key, content in (("1", contents[0]), ("2", contents[1]), ("1", contents[0]))
     ]
     assert acknowledged[2] == PublishedEntry(acknowledged[0].sequence, is_duplicate=True)

@@ -10,7 +10,9 @@ import pytest
 import structlog
 from assigned_nodes import AssignedNode, Nodes, briefly
 from fake_journal import FakeJournal
+from tenacious import LONG
 
+from winnow.content_node.composing import assigned_shards
 from winnow.content_node.journal import composing
 from winnow.content_node.live.custody import CUSTODY_FILE, Custody, read_custody
 from winnow.content_node.splitting.write_half import write_half
@@ -21,6 +23,12 @@ from winnow.domain.write import Outcome, Write, Written
 
 HALVES = (7, 8)
 """The halves of shard 2 of three."""
+
+
+@pytest.fixture
+def tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault stays as it is, however late a test looks: no second attempt replaces it."""
+    monkeypatch.setattr(assigned_shards, "_RETRY_AFTER", LONG)
 
 
 def deletions(shard: int, count: int, version: int = 1) -> list[Write]:
@@ -151,6 +159,7 @@ async def test_copies_without_writes_are_split_by_one_node(nodes: Nodes) -> None
     assert first == second
 
 
+@pytest.mark.usefixtures("tried_once")
 async def test_a_half_that_cannot_be_written_is_a_fault_and_the_shard_serves_on(
     nodes: Nodes, tmp_path: Path
 ) -> None:
@@ -185,6 +194,7 @@ async def test_a_half_made_without_writes_gets_those_that_its_shard_takes_after_
     assert {each.outcome for each in await write(a, first, writes)} == {Outcome.UNCHANGED}
 
 
+@pytest.mark.usefixtures("tried_once")
 async def test_a_half_for_another_node_that_cannot_be_written_stays_a_fault(
     nodes: Nodes, tmp_path: Path
 ) -> None:
@@ -233,6 +243,7 @@ async def test_an_unfinished_half_is_not_shown_while_its_shard_cannot_be_loaded(
     assert {info.shard for info in report.infos} == {0, 1}
 
 
+@pytest.mark.usefixtures("tried_once")
 async def test_a_shard_is_not_split_without_room_for_its_halves(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
