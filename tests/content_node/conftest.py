@@ -9,13 +9,22 @@ from assigned_nodes import Nodes
 from fake_split_reader import lower
 from fake_token_vectors import write_token_vectors
 from live_shards import Fed, built
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.content_node.states.writing import StatesWriter
+from winnow.content_node.transfer import remote
 
 
 @pytest.fixture
-async def nodes(tmp_path: Path, indexes: dict[int, Path], bundle: Bundle) -> AsyncIterator[Nodes]:
+async def nodes(
+    tmp_path: Path,
+    indexes: dict[int, Path],
+    bundle: Bundle,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Nodes]:
+    # else a node that replies seems to be silent beside other work
+    monkeypatch.setattr(remote, "_REPORT_SECONDS", LONG)
     async with AsyncExitStack() as stack:
         yield Nodes(tmp_path, indexes[3], bundle, stack)
 

@@ -12,6 +12,7 @@ from fakes import joint_retrieval, shard_info
 from listening import listening, new_server
 from live_writes import delete, digested, put
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
@@ -49,7 +50,7 @@ def served() -> ServedShard:
 
 @pytest.fixture
 def servicer(served: ServedShard) -> ShardFeedServicer:
-    return ShardFeedServicer(ServedShards([served], joint=joint_retrieval()), 10.0)
+    return ShardFeedServicer(ServedShards([served], joint=joint_retrieval()), LONG)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from fakes import joint_retrieval
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.content_node.file_changes import ShardHealth, watch_changes
@@ -64,7 +65,7 @@ class Node:
     async def ask(self, by_words: int = 0) -> Read:
         """Retrieves by encoding and words, and reads what is best."""
         depth = RetrievalDepth(passages=3, candidates=12, by_words=by_words)
-        return await self.remote.search(self.question, depth, Deadline.after(60))
+        return await self.remote.search(self.question, depth, Deadline.after(LONG))
 
     async def look(self) -> None:
         """Has the files looked at once, and waits until what was found has been told."""
@@ -152,7 +153,7 @@ async def test_a_missing_directory_is_reported_and_answers_stay_the_same(
     await node.look()
     assert not await node.serving()
     with pytest.raises(NotLoadedError, match="was replaced or deleted while it was served"):
-        await node.remote.info(Deadline.after(60))
+        await node.remote.info(Deadline.after(LONG))
     assert node.metric("winnow_node_shard_changed") == 1
     assert node.metric("winnow_node_ready") == 0
     assert (await node.ask()).readings == before
@@ -188,7 +189,7 @@ async def test_a_file_that_changes_in_place_is_an_error_and_never_another_answer
     await node.look()
     assert not await node.serving()
     with pytest.raises(NotLoadedError, match=f"{name} was overwritten while it was served"):
-        await node.remote.info(Deadline.after(60))
+        await node.remote.info(Deadline.after(LONG))
     with pytest.raises(NotLoadedError, match=f"{name} was overwritten while it was served"):
         await node.ask(by_words)
 
@@ -210,7 +211,7 @@ async def test_a_directory_that_comes_back_is_served_again(node: Node) -> None:
     away.rename(node.directory)
     await node.look()
     assert await node.serving()
-    assert (await node.remote.info(Deadline.after(60))).passages == 12
+    assert (await node.remote.info(Deadline.after(LONG))).passages == 12
     assert node.metric("winnow_node_shard_changed") == 0
 
 
@@ -222,7 +223,7 @@ async def test_restored_files_do_not_restore_a_lost_journal(node: Node) -> None:
         await node.look()
         assert not await node.serving()
     with pytest.raises(NotLoadedError, match="the journal is another one"):
-        await node.remote.info(Deadline.after(60))
+        await node.remote.info(Deadline.after(LONG))
     assert (await node.ask()).readings
 
 

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 from fakes import FoundBefore
+from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.candidates.limits import CandidateLimits
 from winnow.content_node.admission import NodeLoad
 from winnow.content_node.joint_retrieval import JointRetrieval
 from winnow.content_node.local_shard import Retrieval
 from winnow.content_node.metrics import NodeMetrics
-from winnow.deadline import Deadline
+from winnow.deadline import Clock, Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
@@ -37,12 +39,14 @@ class Node:
         load = NodeLoad(1, pace=pace, clock=time.monotonic, metrics=metrics)
         self.joint = JointRetrieval(self.pool, load, metrics)
 
-    async def run(self, *retrievals: Retrieval, seconds: float = 60) -> list[Retrieved | Exception]:
+    async def run(
+        self, *retrievals: Retrieval, seconds: float = LONG, clock: Clock = time.monotonic
+    ) -> list[Retrieved | Exception]:
         async def prepare(retrieval: Retrieval) -> Retrieval:
             return retrieval
 
         shards = [lambda each=each: prepare(each) for each in retrievals]
-        return await self.joint.run(shards, DEPTH, Deadline.after(seconds), "")
+        return await self.joint.run(shards, DEPTH, Deadline.after(seconds, clock), "")
 
 
 @pytest.fixture
@@ -68,7 +72,7 @@ class Hanging:
     def __call__(self, stop: StopSignal) -> FoundBefore:
         self.began.set()
         with stop.on_stop(self.stopped.set):
-            self.stopped.wait(60)
+            self.stopped.wait(LONG)
         raise StoppedError
 
 
@@ -108,11 +112,11 @@ async def test_a_shard_that_fails_while_its_candidates_are_ranked_leaves_the_oth
 async def test_a_call_counts_as_one_retrieval_for_all_its_shards(node: Node) -> None:
     hanging = Hanging()
     running = asyncio.create_task(node.run(hanging, finds(1.0), finds(2.0)))
-    assert await asyncio.to_thread(hanging.began.wait, 60)
+    assert await asyncio.to_thread(hanging.began.wait, LONG)
     with pytest.raises(OverloadedError, match="1 retrieval is running"):
         await node.run(finds(1.0))
     running.cancel()
-    assert await asyncio.to_thread(hanging.stopped.wait, 60)
+    assert await asyncio.to_thread(hanging.stopped.wait, LONG)
     with pytest.raises(asyncio.CancelledError):
         await running
     assert hits((await node.run(finds(1.0)))[0]) == ["1.0"]
@@ -123,7 +127,18 @@ async def test_a_call_after_its_deadline_retrieves_nothing(node: Node) -> None:
     assert list(map(type, results)) == [DeadlineExceededError] * 2
 
 
-async def test_a_shard_that_hangs_is_late_and_the_others_are_answered(node: Node) -> None:
-    late, found = await node.run(Hanging(), finds(1.0), seconds=3.0)
+async def test_a_shard_that_hangs_is_late_and_the_others_are_answered(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, loop = ManualClock(), asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "time", clock)
+
+    def find_last(_: StopSignal) -> FoundBefore:
+        """Runs when all but the hanging shard are done; then there is only time to rank."""
+        clock.advance(LONG - 0.1)
+        loop.call_soon_threadsafe(lambda: None)  # so that the loop looks at its clock
+        raise NotLoadedError("damaged")
+
+    late, found, _ = await node.run(Hanging(), finds(1.0), find_last, seconds=LONG, clock=clock)
     assert isinstance(late, DeadlineExceededError)
     assert hits(found) == ["1.0"]

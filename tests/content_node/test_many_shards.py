@@ -15,7 +15,7 @@ import structlog
 from damaged_files import flip_bit
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
-from tenacious import turn
+from tenacious import LONG, turn
 
 from winnow.bundle import Bundle
 from winnow.cli.local.cluster import load_failure
@@ -68,7 +68,7 @@ class Node:
     """Every change of the health of the process."""
 
     async def report(self) -> NodeReport:
-        return await self.remote.report(Deadline.after(60))
+        return await self.remote.report(Deadline.after(LONG))
 
 
 @contextlib.asynccontextmanager
@@ -87,10 +87,10 @@ async def serving(shards: Sequence[Path], bundle: Bundle, **flags: Any) -> Async
     interceptor = CallInterceptor(RpcMetrics(registry), quiet=True)
     server = Server(services=[SERVICE, FEED_SERVICE], interceptor=interceptor)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(
-        ShardServicer(running.served, 60.0), server.grpc
+        ShardServicer(running.served, LONG), server.grpc
     )
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(
-        ShardFeedServicer(running.served, 60.0), server.grpc
+        ShardFeedServicer(running.served, LONG), server.grpc
     )
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     try:
@@ -126,7 +126,7 @@ async def test_a_node_lists_the_shards_that_it_loads_and_then_serves(
         loaded = await node.report()
         assert not loaded.faults
         assert [(info.shard, info.shards) for info in loaded.infos] == [(0, 3), (1, 3)]
-        described = await node.remote.searcher(1).info(Deadline.after(60))
+        described = await node.remote.searcher(1).info(Deadline.after(LONG))
         assert described.generation == loaded.infos[1].generation
 
 
@@ -137,12 +137,12 @@ async def test_a_call_names_its_shard_unless_the_node_has_only_one(
     async with serving(shards[:2], bundle) as node:
         await node.shards.load()
         with pytest.raises(IdentityError, match="2 shards, and the call names none"):
-            await node.remote.searcher(None).info(Deadline.after(60))
+            await node.remote.searcher(None).info(Deadline.after(LONG))
         with pytest.raises(UnavailableError, match="does not serve shard 2"):
-            await node.remote.searcher(2).info(Deadline.after(60))
+            await node.remote.searcher(2).info(Deadline.after(LONG))
     async with serving(shards[2:], bundle) as node:
         await node.shards.load()
-        assert (await node.remote.searcher(None).info(Deadline.after(60))).shard == 2
+        assert (await node.remote.searcher(None).info(Deadline.after(LONG))).shard == 2
 
 
 @pytest.mark.bundle
@@ -153,7 +153,7 @@ async def test_shards_retrieve_together_as_each_does_alone(
     shards = shard_directories(index)
     flip_bit(shards[3] / "passages.sqlite", 5_000)
     question = encoded("who won the tour", bundle)
-    depth, until = RetrievalDepth(passages=5, candidates=20, by_words=10), Deadline.after(60)
+    depth, until = RetrievalDepth(passages=5, candidates=20, by_words=10), Deadline.after(LONG)
     async with serving(shards, bundle) as node:
         await node.shards.load()
         await node.report()
@@ -198,7 +198,7 @@ async def test_the_lower_layers_run_once_for_a_question_however_many_shards_it_r
         return compute(self, ids)
 
     monkeypatch.setattr(LowerLayers, "question_states", record)
-    question, until = encoded("who won the tour", bundle), Deadline.after(60)
+    question, until = encoded("who won the tour", bundle), Deadline.after(LONG)
     async with serving(shard_directories(indexes[3]), bundle) as node:
         await node.shards.load()
         await node.report()
@@ -309,7 +309,7 @@ async def test_a_shard_is_served_although_one_of_its_number_is_left_out(
         await node.shards.load()
         report = await node.report()
         assert [fault.shard for fault in report.faults] == [0]
-        described = await node.remote.searcher(0).info(Deadline.after(60))
+        described = await node.remote.searcher(0).info(Deadline.after(LONG))
         assert described.index_id == report.infos[0].index_id
 
 

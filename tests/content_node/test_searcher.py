@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -274,23 +275,28 @@ async def test_the_longest_question_with_the_greatest_token_is_read(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
     longest = replace(question, token_ids=(30_521,) * 62)
-    read = await searcher.search(longest, RetrievalDepth(passages=12), Deadline.after(60))
+    read = await searcher.search(longest, RetrievalDepth(passages=12), Deadline.after(LONG))
     assert (len(read.readings), read.unread) == (12, 0)
 
 
 async def test_readings_finished_by_the_deadline_are_returned_and_the_rest_counted(
     searcher: LocalSearcher, question: EncodedQuestion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = ManualClock()
+    clock, may_load = ManualClock(), threading.Event()
     load = PassageStore.load
 
     def slow(store: PassageStore, rows: list[int]) -> list[StoredPassage]:
-        clock.advance(1.0)
+        assert may_load.wait(LONG)
+        clock.advance(LONG)
         return load(store, rows)
 
     found = await searcher.retrieve(question, RetrievalDepth(passages=9), Deadline.after(LONG))
     monkeypatch.setattr(PassageStore, "load", slow)
-    read = await searcher.read(question, found.hits, Deadline.after(3.0, clock))
+    deadline = Deadline.after(3 * LONG, clock)
+    reading = asyncio.create_task(searcher.read(question, found.hits, deadline))
+    await turn()  # until it waits for the threads: a deadline in the past would end that at once
+    may_load.set()
+    read = await reading
     assert len(read.readings) in (3, 4)  # of two threads
     assert len(read.readings) + read.unread == 9
 

@@ -117,9 +117,13 @@ async def test_nothing_is_computed_and_kept_for_a_shard_that_is_not_served(
     await turn()
     assert parts.passage_tokens.background._generations == {}
     del loading
-    gc.collect()
+
+    def is_freed() -> bool:
+        gc.collect()
+        return opened[0]() is None
+
     if end != "closed":
-        assert opened[0]() is None
+        await happens(is_freed)  # the thread that loaded it forgets it last
     parts.close()
 
 

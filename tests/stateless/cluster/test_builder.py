@@ -11,6 +11,7 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import LONG, turn
+from virtual_loop import in_virtual_time
 
 from winnow.deadline import Deadline
 from winnow.domain.question import RetrievalDepth
@@ -202,6 +203,7 @@ async def test_a_hung_shard_says_that_it_is_late(front: Front) -> None:
         (DeadlineExceededError("a: deadline exceeded"), "b"),
     ],
 )
+@in_virtual_time
 async def test_only_a_silent_node_is_relieved_of_its_calls(
     front: Front, error: WinnowError, answered_by: str
 ) -> None:

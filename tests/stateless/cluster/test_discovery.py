@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from fakes import FakeSearcher, OneShardNode, reading
+from manual_clock import ManualClock
 from tenacious import happens
 
 from winnow.deadline import Deadline
@@ -86,7 +87,12 @@ class Watched:
     async def looking(self) -> AsyncIterator["Watched"]:
         targets = [self.target, *self.others]
         self.discovery = Discovery(
-            targets, self._open, self._changed, settings=self._settings, rng=random.Random(1)
+            targets,
+            self._open,
+            self._changed,
+            settings=self._settings,
+            rng=random.Random(1),
+            clock=ManualClock(),  # a question stays a recent one, however slow the machine is
         )
         task = asyncio.create_task(self.discovery.run())
         try:

@@ -8,6 +8,7 @@ import pytest
 from fakes import ENCODED, FakeSearcher
 from heard_nodes import Nodes
 from tenacious import happens
+from virtual_loop import in_virtual_time
 
 from winnow.deadline import Deadline
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState
@@ -134,6 +135,7 @@ def test_lag_and_writes_of_replicas_that_follow_one_log_are_shown() -> None:
     assert [replica(nodes, each).writable for each in "abc"] == [True, True, False]
 
 
+@in_virtual_time
 async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: Nodes) -> None:
     nodes.hear("c", 0)
     broken = nodes.found.nodes["a"].content.searcher(0)
@@ -151,7 +153,6 @@ async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: N
     assert (out.state, out.reason != "") == (NodeState.OUT, True)
     broken.fails = None
     for _ in range(50):
-        # on a busy machine a hedge may win against the probe: that ejects the replica again
         nodes.clock.advance(60)
         await ask()
     assert replica(nodes, "a").state is NodeState.SERVING

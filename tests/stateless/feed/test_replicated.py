@@ -84,5 +84,6 @@ async def test_replicas_that_are_about_to_follow_are_waited_for(front: FedFront)
 async def test_a_journal_that_never_comes_is_unavailable(front: FedFront) -> None:
     for address in ("node-0:1", "node-0:2", "node-0:3"):
         front.infos[address] = replace(front.infos[address], log_id="")
+    deadline = Deadline.after(0.3, front.clock)
     with pytest.raises((UnavailableError, DeadlineExceededError), match="is the journal running"):
-        await front.core.put([FedPassage(id=NAME, title="", text="one")], Deadline.after(0.3), "me")
+        await front.core.put([FedPassage(id=NAME, title="", text="one")], deadline, "me")

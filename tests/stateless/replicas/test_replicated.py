@@ -156,6 +156,7 @@ async def test_an_error_that_another_replica_may_not_have_is_retried_there(
     assert shard.idle()
 
 
+@in_virtual_time
 async def test_it_is_retried_once_and_no_more() -> None:
     shard = Shard("abcd")
     for fake in shard.fakes.values():
@@ -178,6 +179,7 @@ async def test_rows_of_a_generation_are_read_where_it_is_still_held() -> None:
     assert state_of("a", shard) is EjectionState.ACTIVE
 
 
+@in_virtual_time
 async def test_a_generation_that_no_replica_holds_is_said_to_be_gone() -> None:
     shard = Shard("ab")
     for name in "ab":
@@ -200,6 +202,7 @@ async def test_a_generation_is_gone_also_where_another_replica_cannot_be_reached
 
 
 @pytest.mark.parametrize("error", [IdentityError("other"), DeadlineExceededError("late")])
+@in_virtual_time
 async def test_an_error_that_every_replica_would_have_is_not_retried(error: WinnowError) -> None:
     shard = Shard("ab")
     for fake in shard.fakes.values():
@@ -349,6 +352,7 @@ async def test_a_late_request_asks_only_the_idle_and_an_overdue_one_also_the_bus
     assert shard.count("hedges_total", result="won") == 1
 
 
+@in_virtual_time
 async def test_an_ejected_replica_is_probed_by_a_retrieval_and_later_by_any_call() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(1_000, shard.clock)
@@ -381,6 +385,7 @@ async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:
     assert await asyncio.wait_for(asked, LONG) == "b"
 
 
+@in_virtual_time
 async def test_requests_in_hand_of_a_lost_replica_are_sent_elsewhere_at_once() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a")
@@ -390,6 +395,7 @@ async def test_requests_in_hand_of_a_lost_replica_are_sent_elsewhere_at_once() -
     assert shard.idle()
 
 
+@in_virtual_time
 async def test_a_replica_that_leaves_ends_its_requests_and_gets_no_new_ones() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a")
@@ -417,6 +423,7 @@ async def test_a_request_that_fails_on_a_replica_that_leaves_is_sent_elsewhere()
     assert await asyncio.wait_for(asked, LONG) == "b"
 
 
+@in_virtual_time
 async def test_a_replica_that_leaves_and_returns_still_counts_its_requests() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a")
@@ -433,6 +440,7 @@ async def test_a_replica_that_leaves_and_returns_still_counts_its_requests() -> 
     assert shard.known["a"] is not before, "without anything in hand it may be another process"
 
 
+@in_virtual_time
 async def test_when_a_replica_is_ejected_all_that_it_had_in_hand_is_sent_elsewhere() -> None:
     shard = Shard("ab")
     asked = [await shard.ask_first("a") for _ in range(5)]
@@ -446,6 +454,7 @@ async def test_when_a_replica_is_ejected_all_that_it_had_in_hand_is_sent_elsewhe
     assert shard.idle()
 
 
+@in_virtual_time
 async def test_an_impatient_client_gets_no_replica_ejected() -> None:
     shard = Shard("ab")
     for _ in range(10):
@@ -460,6 +469,7 @@ async def test_an_impatient_client_gets_no_replica_ejected() -> None:
     ("after", "state"),
     [(0, EjectionState.EJECTED), (5, EjectionState.EJECTED), (6, EjectionState.ACTIVE)],
 )
+@in_virtual_time
 async def test_a_replica_that_waits_for_a_write_is_not_blamed_for_its_silence(
     after: int, state: EjectionState
 ) -> None:
@@ -491,6 +501,7 @@ async def test_a_request_that_waits_for_a_write_is_hedged_only_when_it_is_overdu
     assert await asyncio.wait_for(await overdue.ask_first("a", after=6), LONG) == "b"
 
 
+@in_virtual_time
 async def test_how_long_a_write_was_waited_for_is_no_measure_of_a_replica() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a", after=6)
@@ -549,6 +560,7 @@ async def test_a_replica_that_is_gone_gets_no_series_from_its_last_requests() ->
     )
 
 
+@in_virtual_time
 async def test_a_shard_that_is_not_served_any_more_leaves_no_series_behind() -> None:
     """A question that has begun with it goes on, and may have the names of the next one's."""
     shard = Shard("ab")
@@ -647,6 +659,7 @@ async def test_passages_are_listed_on_a_replica_of_a_newer_version() -> None:
     assert shard.idle()
 
 
+@in_virtual_time
 async def test_passages_come_from_a_replica_that_has_the_required_write() -> None:
     shard = Shard("ab")
     shard.searcher.update("ab", sequences={"a": 3, "b": 4}, log_id="log")
@@ -656,6 +669,7 @@ async def test_passages_come_from_a_replica_that_has_the_required_write() -> Non
     assert (len(shard["a"].passages.requests), len(shard["b"].passages.requests)) == (0, 20)
 
 
+@in_virtual_time
 async def test_a_slow_listing_neither_hedges_nor_ejects() -> None:
     """Pages differ in size: a long one says nothing about its replica."""
     shard = Shard("ab", hedge=HEDGING)
