@@ -11,7 +11,7 @@ import pytest
 CHROMIUM = shutil.which("chromium") or ""
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 needs_browser = pytest.mark.skipif(not CHROMIUM, reason=needs.CHROMIUM)
-PATIENCE = 30_000.0
+PATIENCE = 120_000.0
 """Timeout in milliseconds; long, because the machine may be busy."""
 
 

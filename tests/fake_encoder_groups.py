@@ -70,7 +70,7 @@ class FakePredictions:
             interceptor=CallInterceptor(RpcMetrics(self.registry)),
             max_message_bytes=MAX_MESSAGE_BYTES,
         )
-        servicer = HeadServicer(self.core, 2.0)
+        servicer = HeadServicer(self.core, LONG)
         head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)
         port = await server.start("127.0.0.1:0")
         await server.set_serving(True)

@@ -38,8 +38,8 @@ async def find(
     limits: SearchLimits = LIMITS,
     timings: Timings | None = None,
 ) -> SearchResult:
-    """Searches the shards; fails after ten seconds."""
-    until = deadline or Deadline.after(60)
+    """Searches the shards; fails after `LONG` seconds."""
+    until = deadline or Deadline.after(LONG)
     calls = ShardCalls(dict(enumerate(shards)), asked, ENCODED, until, limits=limits)
     return await asyncio.wait_for(search(calls, lambda _: rule, timings or Timings()), LONG)
 

@@ -227,7 +227,12 @@ class FakeSearcher:
 
     async def _behave(self) -> None:
         self.calls += 1
-        await turn()
+        try:
+            await turn()
+        except asyncio.CancelledError:
+            if self.hangs:  # given up before it could hang
+                self.released.set()
+            raise
         if self.fails is not None:
             raise self.fails
         if self.hangs:

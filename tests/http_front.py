@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 import httpx
+import pytest
 from prometheus_client import CollectorRegistry
 from tenacious import LONG
 
@@ -22,6 +23,7 @@ from winnow.domain.reading import Reading
 from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.policy.load import LoadSettings, ReadLoad
+from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.security.from_settings import ServerSecurity
 from winnow.security.peers import PLAIN_TEXT
@@ -36,6 +38,7 @@ from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.http.answers import answer_operations
 from winnow.stateless.http.call import Gate, HttpOperation, OperationLimits
+from winnow.stateless.http.connection_limiter import ConnectionLimiter
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.metrics import RpcMetrics
@@ -157,9 +160,8 @@ class HttpFront:
         self.calls: list[HttpOperation] = []
         self.boundary = CallInterceptor(RpcMetrics(self.registry), tracer=tracer)
         finished = self.boundary.record_part
-        self.add(
-            answer_operations(self.core, OperationLimits(2.0, self.admission.refusal), finished)
-        )
+        limits = OperationLimits(LONG, self.admission.refusal)
+        self.add(answer_operations(self.core, limits, finished))
         self.address, self.ready = "", True
 
     def _threads(self) -> FairThreads:
@@ -197,7 +199,8 @@ class HttpFront:
                 stack=self.stack,
                 http_operations=self.calls,
             )
-            (listener,) = serve_http(front).servers
+            with _patience_with_clients():
+                (listener,) = serve_http(front).servers
             self.server = listener.server
             port = await self.server.start(listener.listen)
             self.address = f"127.0.0.1:{port}"
@@ -209,6 +212,20 @@ class HttpFront:
                     yield client
             finally:
                 await self.server.drain(0)
+
+
+@contextlib.contextmanager
+def _patience_with_clients() -> Iterator[None]:
+    """Gives clients of servers that are made in the context `LONG` seconds for each step.
+
+    A client may be late with its headers, its body or reading its reply on a busy machine.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vars(BoundedReceive)["__init__"], "__defaults__", (LONG,))
+        limits = vars(ConnectionLimiter)["__init__"].__kwdefaults__
+        for name in ("header_timeout", "reply_timeout"):
+            patch.setitem(limits, name, LONG)
+        yield
 
 
 class Wire:

@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from tenacious import LONG
 
 from winnow.stateless.page.routes import page_routes
 from winnow.v1 import answer_pb2, cluster_pb2
@@ -65,7 +66,7 @@ class PageFront:
     async def _answer(self, request: Request) -> Response:
         self.requests.append({**await request.json(), **request.path_params})
         self.headers = dict(request.headers)
-        await asyncio.to_thread(self.go_on.wait, 30)
+        await asyncio.to_thread(self.go_on.wait, LONG)
         return _response(self.reply)
 
     async def _cluster(self, request: Request) -> Response:
@@ -101,7 +102,7 @@ def page_front() -> Iterator[PageFront]:
     server = _Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
-    assert server.listening.wait(60), "the server did not start"
+    assert server.listening.wait(LONG), "the server did not start"
     port = server.servers[0].sockets[0].getsockname()[1]
     front.address = f"http://127.0.0.1:{port}"
     try:

@@ -10,7 +10,7 @@ from fakes import FakeSearcher, shard_info
 from listening import listening
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
-from tenacious import LATER
+from tenacious import LATER, LONG
 
 from winnow.deadline import Deadline
 from winnow.domain.partition import Partition
@@ -98,11 +98,11 @@ class PassageFront:
         """Serves by gRPC; yields HOST:PORT. With `feed`, passages can be deleted by filter."""
         threads = FairThreads(1, "passages")
         server = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(self.registry)))
-        servicer = PassageServicer(PassageMessages(self.core, threads), 30.0)
+        servicer = PassageServicer(PassageMessages(self.core, threads), LONG)
         passage_pb2_grpc.add_PassageServiceServicer_to_server(servicer, server.grpc)
         if feed is not None:
             deletion = FilterDeletion(self.core, feed)  # type: ignore[arg-type]
-            feeder = FeedServicer(only_fed(FedIndex(feed, deletion)), 30.0)  # type: ignore[arg-type]
+            feeder = FeedServicer(only_fed(FedIndex(feed, deletion)), LONG)  # type: ignore[arg-type]
             feed_pb2_grpc.add_FeedServiceServicer_to_server(feeder, server.grpc)
         with closing(threads):
             async with listening(server) as address:

@@ -8,6 +8,7 @@ from fakes import nothing_found, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from tenacious import happens
+from virtual_loop import in_virtual_time
 
 from winnow.deadline import Deadline
 from winnow.domain.answer_size import AnswerSize
@@ -115,6 +116,7 @@ async def test_a_question_is_counted_while_it_is_answered(scope: ReadScope, read
     assert house.registry.get_sample_value(IN_FLIGHT) == 0
 
 
+@in_virtual_time
 async def test_a_question_waits_until_the_front_knows_of_a_split_that_its_caller_knows_of() -> None:
     """The shard as it was never gets the writes of its halves."""
     house = House()

@@ -9,7 +9,7 @@ from fake_shards import LIMITS, find, passages, question
 from fakes import FakeSearcher, reading
 from manual_clock import ManualClock
 from tenacious import LONG, happens, turn
-from virtual_loop import VirtualLoop
+from virtual_loop import VirtualLoop, in_virtual_time
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
@@ -177,6 +177,7 @@ async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
     assert found.failures[0].status is ShardStatus.OVERLOADED
 
 
+@in_virtual_time
 async def test_a_wave_that_is_late_leaves_what_earlier_ones_read() -> None:
     shard = FakeSearcher([reading("a", distance=0.1), reading("b", distance=0.3)])
     shard.reads_before_failing, shard.hangs_reading = 1, True
@@ -186,6 +187,7 @@ async def test_a_wave_that_is_late_leaves_what_earlier_ones_read() -> None:
     assert found.failures[0].status is ShardStatus.TIMEOUT
 
 
+@in_virtual_time
 async def test_what_was_read_ahead_is_kept_where_the_rest_of_a_wave_is_late() -> None:
     shard = FakeSearcher([reading(n, distance=d) for d, n in enumerate("abcd")], idle=2)
     # the first passage, the second one ahead, and then no more

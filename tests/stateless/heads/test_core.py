@@ -8,6 +8,7 @@ import pytest
 from fake_encoder_groups import MOST_TOKENS, FakePredictions
 from manual_clock import ManualClock
 from tenacious import LONG
+from virtual_loop import in_virtual_time
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
@@ -126,6 +127,7 @@ async def test_a_text_that_cannot_be_encoded_leaves_the_others(fake: FakePredict
 
 
 @pytest.mark.parametrize("what", ["encoders", "heads"])
+@in_virtual_time
 async def test_an_encoder_or_a_head_that_hangs_is_given_up(
     fake: FakePredictions, what: str
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from threading import Event
 
 import httpx
@@ -40,7 +41,9 @@ class HeldConverter:
 @pytest.fixture(scope="module")
 def conversion() -> Iterator[DocumentConversion]:
     with ExitStack() as stack:
-        converter = DocumentConverter(workers=1, limits=UPLOAD_LIMITS)
+        # the seconds of the first file include the start of the process
+        limits = replace(UPLOAD_LIMITS, seconds=LONG)
+        converter = DocumentConverter(workers=1, limits=limits)
         made = DocumentConversion(converter)
         stack.callback(made.close)
         stack.callback(converter.close)
@@ -50,14 +53,14 @@ def conversion() -> Iterator[DocumentConversion]:
 @pytest.fixture
 async def client(conversion: DocumentConversion) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
-    front.add(document_operations(conversion, OperationLimits(60.0, front.admission.refusal)))
+    front.add(document_operations(conversion, OperationLimits(LONG, front.admission.refusal)))
     async with front.serving() as client:
         yield client
 
 
 async def sent(client: httpx.AsyncClient, name: str, content: bytes) -> httpx.Response:
     body = {"name": name, "content": base64.b64encode(content).decode()}
-    return await client.post(PATH, json=body, timeout=60)
+    return await client.post(PATH, json=body, timeout=LONG)
 
 
 async def test_a_document_becomes_passages_that_can_be_fed(client: httpx.AsyncClient) -> None:

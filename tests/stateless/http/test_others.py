@@ -7,6 +7,7 @@ import pytest
 from fake_encoder_groups import FakePredictions
 from fed_front import FedFront
 from http_front import HttpFront
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.stateless.feed.fed_index import FedIndex, only_fed
@@ -21,7 +22,7 @@ PASSAGE = {"id": "1", "title": "Oslo", "text": "Oslo is the capital.", "metadata
 @pytest.fixture
 async def predicting(bundle: Bundle) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
-    front.add(predict_operations(FakePredictions(bundle).core, OperationLimits(30.0)))
+    front.add(predict_operations(FakePredictions(bundle).core, OperationLimits(LONG)))
     async with front.serving() as client:
         yield client
 
@@ -73,7 +74,7 @@ async def feeding(fed: FedFront) -> AsyncIterator[httpx.AsyncClient]:
     deletion = FilterDeletion(None, fed.core)  # type: ignore[arg-type]
     front.add(
         feed_operations(
-            only_fed(FedIndex(fed.core, deletion)), OperationLimits(30.0, fed.admission.refusal)
+            only_fed(FedIndex(fed.core, deletion)), OperationLimits(LONG, fed.admission.refusal)
         )
     )
     async with front.serving() as client:

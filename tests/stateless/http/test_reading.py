@@ -7,6 +7,7 @@ import httpx
 import pytest
 from fake_text_reader import FakeTextReader
 from http_front import HttpFront
+from tenacious import LONG
 
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
 from winnow.inference.fair_threads import FairThreads
@@ -26,7 +27,7 @@ def reader() -> FakeTextReader:
 async def client(reader: FakeTextReader) -> AsyncIterator[httpx.AsyncClient]:
     front, threads = HttpFront(), FairThreads(1, "texts")
     messages = ReadMessages(reader, threads)
-    front.add(read_operations(messages, OperationLimits(30.0)))
+    front.add(read_operations(messages, OperationLimits(LONG)))
     async with front.serving() as client:
         yield client
     threads.close()
@@ -125,7 +126,7 @@ async def test_every_call_needs_the_scope_read(reader: FakeTextReader) -> None:
         return "alice"
 
     front, threads = HttpFront(gate=gate), FairThreads(1, "texts")
-    front.add(read_operations(ReadMessages(reader, threads), OperationLimits(30.0)))
+    front.add(read_operations(ReadMessages(reader, threads), OperationLimits(LONG)))
     async with front.serving() as client:
         for path in ("/v1/read", "/v1/highlight", "/v1/rerank", "/v2/rerank"):
             body = (

@@ -187,7 +187,7 @@ async def test_a_body_in_tiny_chunks_takes_turns_with_everybody_else(
     async with site.serving(), contextlib.AsyncExitStack() as stack:
         if over_tls:
             line = await trusting(authority, site.address)
-            stack.callback(line.writer.close)
+            stack.push_async_callback(let_go, line)
         else:
             line = await stack.enter_async_context(wire(site.address))
         line.send("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
@@ -260,6 +260,13 @@ async def trusting(authority: Authority, address: str) -> Wire:
     return Wire(*await opening)
 
 
+async def let_go(line: Wire) -> None:
+    """Closes a connection over TLS, which stays open until the other end has agreed."""
+    line.writer.close()
+    with contextlib.suppress(OSError):
+        await asyncio.wait_for(line.writer.wait_closed(), LONG)
+
+
 async def test_handshakes_that_never_end_take_places_as_connections_do(
     tls: ssl.SSLContext, authority: Authority
 ) -> None:
@@ -274,7 +281,7 @@ async def test_handshakes_that_never_end_take_places_as_connections_do(
         asks.send(GET)
         assert await status(asks) == b"200"
         assert (site.open, site.ended("crowded")) == (2, 2)
-        asks.writer.close()
+        await let_go(asks)
 
 
 @pytest.mark.parametrize(("age", "closed"), [(0.0, True), (FOREVER, False)])
@@ -287,7 +294,7 @@ async def test_a_connection_over_tls_is_made_anew_after_a_while(
         line.send(GET)
         head = await asyncio.wait_for(line.reader.readuntil(b"\r\n\r\n"), LONG)
         assert (b"\r\nconnection: close\r\n" in head.lower()) is closed
-        line.writer.close()
+        await let_go(line)
     async with Site(age=0.0).serving() as site, wire(site.address) as line:
         line.send(GET)
         assert b"close" not in await line.reader.readuntil(b"\r\n\r\n"), "in plain text it stays"

@@ -2,6 +2,7 @@
 
 from http_front import HttpFront
 from manual_clock import ManualClock
+from tenacious import LONG
 
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
 from winnow.stateless.http.call import OperationLimits
@@ -24,7 +25,7 @@ def showing() -> StatusCore:
 async def test_the_cluster_is_shown_as_the_call_shows_it_also_before_the_front_is_ready() -> None:
     front = HttpFront()
     front.ready = False
-    front.add(cluster_operations(showing(), OperationLimits(2.0)))
+    front.add(cluster_operations(showing(), OperationLimits(LONG)))
     async with front.serving() as client:
         reply = await client.get("/v1/cluster")
     assert reply.status_code == 200
@@ -46,7 +47,7 @@ async def test_whoever_may_only_ask_is_not_shown_the_cluster() -> None:
         return ""
 
     front = HttpFront(gate=gate)
-    front.add(cluster_operations(showing(), OperationLimits(2.0)))
+    front.add(cluster_operations(showing(), OperationLimits(LONG)))
     async with front.serving() as client:
         await client.get("/v1/cluster")
     assert wanted == ["admin"]

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from http_front import HttpFront
 from passage_front import PassageFront
+from tenacious import LONG
 
 from winnow.errors import UnavailableError
 from winnow.inference.fair_threads import FairThreads
@@ -28,7 +29,7 @@ def passages() -> PassageFront:
 async def client(passages: PassageFront) -> AsyncIterator[httpx.AsyncClient]:
     front, threads = HttpFront(), FairThreads(1, "passages")
     messages = PassageMessages(passages.core, threads)
-    front.add(passage_operations(messages, OperationLimits(30.0, front.admission.refusal)))
+    front.add(passage_operations(messages, OperationLimits(LONG, front.admission.refusal)))
     async with front.serving() as client:
         yield client
     threads.close()

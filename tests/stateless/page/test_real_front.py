@@ -7,6 +7,7 @@ import pytest
 from browser import FLAGS, PATIENCE, needs_browser
 from http_front import TEXT, HttpFront
 from manual_clock import ManualClock
+from tenacious import LONG
 
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
 from winnow.stateless.http.call import OperationLimits
@@ -52,7 +53,7 @@ async def test_the_page_shows_what_the_front_says_and_marks_what_it_refuses() ->
     from playwright.async_api import async_playwright
 
     front = HttpFront()
-    front.add(cluster_operations(showing(front), OperationLimits(2.0)))
+    front.add(cluster_operations(showing(front), OperationLimits(LONG)))
     async with front.serving(), async_playwright() as driver:
         chromium = await driver.chromium.launch(
             executable_path=shutil.which("chromium"), args=FLAGS, timeout=2 * PATIENCE

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from held_ports import free_ports
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import LONG, happens
 
 import winnow.stateless.reading.__main__ as reader
 from winnow.client import AsyncClient
@@ -32,7 +32,13 @@ def text_with_answer(at: int) -> str:
 async def running() -> AsyncIterator[tuple[str, str]]:
     """Runs a server; yields its addresses for gRPC and HTTP once it is ready."""
     listen, http_listen = (f"127.0.0.1:{port}" for port in free_ports(2))
-    flags = {"listen": listen, "http_listen": http_listen, "reader_threads": 2, "drain_linger": 0}
+    flags = {
+        "listen": listen,
+        "http_listen": http_listen,
+        "reader_threads": 2,
+        "reader_deadline": LONG,
+        "drain_linger": 0,
+    }
     settings = ReaderSettings.load(flags, None, {})
     registry = CollectorRegistry()
     serving = asyncio.create_task(reader._run(settings.front, registry))
@@ -49,14 +55,14 @@ async def test_a_reader_serves_texts_and_nothing_else(tmp_path: Path) -> None:
     """By the client, over HTTP, and by `winnow read`; a question to an index is not served."""
     async with running() as (address, http_address):
         async with AsyncClient(address) as client:
-            await client.wait_ready()
+            await client.wait_ready(LONG)
             reply = await client.read(QUESTION, TEXTS)
             ranked = await client.rerank(QUESTION, TEXTS)
             highlighted = await client.highlight(QUESTION, " ".join(TEXTS))
             long = [await client.read(QUESTION, [text_with_answer(at)]) for at in (0, 70, 140)]
             with pytest.raises(NotServedError, match="--reader-threads"):
                 await client.ask(QUESTION)
-        async with httpx.AsyncClient(base_url=f"http://{http_address}", timeout=60) as http:
+        async with httpx.AsyncClient(base_url=f"http://{http_address}", timeout=LONG) as http:
             body = {"query": QUESTION, "documents": TEXTS, "top_n": 1}
             other = (await http.post("/v1/rerank", json=body)).json()
             metrics = (await http.get("/metrics")).text

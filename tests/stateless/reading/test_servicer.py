@@ -39,7 +39,7 @@ async def address(reader: FakeTextReader) -> AsyncIterator[str]:
     server = new_server(
         SERVICE, max_message_bytes=MAX_MESSAGE_BYTES, max_pending_bytes=MAX_PENDING_BYTES
     )
-    servicer = ReadServicer(ReadMessages(reader, threads), 30.0)
+    servicer = ReadServicer(ReadMessages(reader, threads), LONG)
     read_pb2_grpc.add_ReadServiceServicer_to_server(servicer, server.grpc)
     with contextlib.closing(threads):
         async with listening(server) as address:
