@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.head_node.servicer import (
     MAX_MESSAGE_BYTES,
@@ -39,7 +40,7 @@ class ServedHeads:
 
     def __post_init__(self) -> None:
         self.admission = TextAdmission(self.most, HeadNodeMetrics(self.registry))
-        self.servicer = HeadNodeServicer(self.admission, 10.0)
+        self.servicer = HeadNodeServicer(self.admission, LONG)
         boundary = CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
         self.server = Server(
             services=[SERVICE],

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
+from tenacious import LONG
 
 from winnow.domain.encoder import EncoderInfo
 from winnow.encoder_node.admission import AdmittedEncoder
@@ -34,7 +35,7 @@ class TextServer:
     tracer: Tracer = NO_TRACER
 
     def __post_init__(self) -> None:
-        self.servicer = EncoderServicer(self.info, VOCABULARY, 10.0)
+        self.servicer = EncoderServicer(self.info, VOCABULARY, LONG)
         metrics = EncoderMetrics(self.registry)
         self.admitted = AdmittedEncoder(self.encoder, self.most, time.monotonic, metrics)
         self.server = Server(

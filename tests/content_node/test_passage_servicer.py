@@ -8,7 +8,7 @@ import pytest
 from fake_passages import FakePassages
 from fakes import FakeSearcher, joint_retrieval
 from listening import listening, new_server
-from tenacious import LATER
+from tenacious import LATER, LONG
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
@@ -65,7 +65,7 @@ async def serving(shard: ServedShard, *, is_old: bool = False) -> AsyncIterator[
     server = new_server(PASSAGE_SERVICE)
     if not is_old:
         node = ServedShards([shard], joint=joint_retrieval())
-        servicer = ShardPassageServicer(node, 10.0)
+        servicer = ShardPassageServicer(node, LONG)
         shard_passage_pb2_grpc.add_ShardPassageServiceServicer_to_server(servicer, server.grpc)
     async with listening(server) as address, open_channel(address) as channel:
         yield RemoteNode(channel, address)

@@ -28,6 +28,7 @@ from random_messages import (
     questions,
     shard_message,
 )
+from tenacious import LONG
 from whole_cluster import running
 
 from bench.hostile.labels import unexpected_labels
@@ -137,9 +138,9 @@ async def start_front(stack: contextlib.AsyncExitStack) -> str:
         interceptor=CallInterceptor(RpcMetrics(REGISTRY)),
         max_message_bytes=MAX_MESSAGE_BYTES,
     )
-    servicer = AnswerServicer(core, 2.0)
+    servicer = AnswerServicer(core, LONG)
     servicer.add_to(server.grpc)
-    heads = HeadServicer(predict_core(), 2.0)
+    heads = HeadServicer(predict_core(), LONG)
     head_pb2_grpc.add_HeadServiceServicer_to_server(heads, server.grpc)
     port = await server.start("127.0.0.1:0")
     stack.push_async_callback(server.drain, 0)

@@ -100,7 +100,7 @@ async def front() -> AsyncIterator[Front]:
     answerer = Slow()
     core.set_answerer(answerer)  # type: ignore[arg-type]
     server = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry)))
-    servicer = AnswerServicer(core, 2.0)
+    servicer = AnswerServicer(core, LONG)
     servicer.add_to(server.grpc)
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
