@@ -53,7 +53,7 @@ async def named_cluster(
     *,
     holders: str = "a",
     journal: str = "",
-    seconds: float = 120.0,
+    seconds: float = 2 * LONG,
     **indexes: Path,
 ) -> AsyncIterator[NamedCluster]:
     """Runs nodes, each named by a letter, and a front.

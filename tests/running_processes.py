@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from tenacious import LONG
@@ -14,13 +15,13 @@ Run = Callable[[], Coroutine[Any, Any, object]]
 
 @contextlib.asynccontextmanager
 async def running(
-    runs: Sequence[Run], address: str, seconds: float = LONG
+    runs: Sequence[Run], address: str, seconds: float = 2 * LONG
 ) -> AsyncIterator[AsyncClient]:
     """A client of what these tasks serve at an address; fails if one ends, or after `seconds`."""
     tasks = [asyncio.create_task(run()) for run in runs]
     try:
         async with AsyncClient(address) as client, asyncio.timeout(seconds):
-            await served(lambda: client.wait_ready(seconds), tasks)
+            await served(partial(client.wait_ready, LONG), tasks)
             yield client
     finally:
         for task in tasks:

@@ -213,7 +213,7 @@ async def _front(
 
     def index_version() -> IndexVersion:
         # a busy machine may delay polls by seconds
-        return ClusterKnown(builder, known, 60.0).index_version()
+        return ClusterKnown(builder, known, LONG).index_version()
 
     watch = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
     remembered = AnswerCache(MIB, index_version, watch)
@@ -267,7 +267,7 @@ async def _front(
     looking = asyncio.create_task(known.run())
     stack.push_async_callback(asyncio.wait, [looking])
     stack.callback(looking.cancel)
-    await asyncio.wait_for(builder.wait_until_serving(LONG), LONG)
+    await asyncio.wait_for(builder.wait_until_serving(LONG), 2 * LONG)
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), tracer=tracer)
     )

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from google.protobuf.message import DecodeError
 from prometheus_client import CollectorRegistry, Counter, generate_latest
+from tenacious import LONG
 
 from bench.hostile import frames, payloads, requests
 from bench.hostile.attacks.half_sent import send_half_messages
@@ -159,5 +160,6 @@ async def test_half_sent_messages_end_with_the_connection() -> None:
     server = await asyncio.start_server(close, "127.0.0.1", 0)
     async with server:
         address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        found = await asyncio.wait_for(send_half_messages(Target(front=address, seconds=600.0)), 60)
+        attacked = Target(front=address, seconds=600.0)
+        found = await asyncio.wait_for(send_half_messages(attacked), LONG)
     assert found == {"closed": 100}

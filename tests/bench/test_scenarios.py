@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any, cast
@@ -79,12 +80,25 @@ def test_mapped_files_are_not_anonymous_memory() -> None:
 
 
 def test_an_open_file_counts_as_a_descriptor(tmp_path: Path) -> None:
-    before = processes.open_descriptors([os.getpid()])
-    with (tmp_path / "open").open("w"):
-        assert processes.open_descriptors([os.getpid()]) == before + 1
+    """In a process in which nothing else opens or closes files."""
+
+    def count(*passed: int) -> int:
+        with subprocess.Popen(["cat"], stdin=-1, stdout=-1, pass_fds=passed) as cat:
+            assert cat.stdin is not None
+            assert cat.stdout is not None
+            cat.stdin.write(b"started\n")
+            cat.stdin.flush()
+            assert cat.stdout.readline() == b"started\n"
+            descriptors = processes.open_descriptors([cat.pid])
+            cat.stdin.close()
+        return descriptors
+
+    with (tmp_path / "open").open("w") as opened:
+        assert count(opened.fileno()) == count() + 1
 
 
-async def test_a_page_of_metrics_is_fetched() -> None:
+async def test_a_page_of_metrics_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_TIMEOUT", LONG)
     server, thread = start_http_server(0, "127.0.0.1")
     try:
         page = await processes.fetch_metrics(f"127.0.0.1:{server.server_port}")

@@ -33,7 +33,7 @@ from winnow import Client
 
 assert winnow.__file__.startswith(sys.argv[1]), winnow.__file__
 with Client(sys.argv[2]) as client:
-    print(client.ask("Who opened the cafe?").answer)
+    print(client.ask("Who opened the cafe?", timeout=300.0).answer)
 """
 
 

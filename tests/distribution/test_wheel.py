@@ -28,7 +28,7 @@ for words in (*([command] for command in commands), ["heads", "serve"]):
 """
 """Prints the help of commands, in one process; that of `heads serve` is the last."""
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="session")

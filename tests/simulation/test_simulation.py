@@ -3,7 +3,7 @@
 import pytest
 from simulated import simulate
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_no_fault_breaks_a_promise() -> None:

@@ -16,7 +16,7 @@ from simulation.tails.loop import TimedLoop
 from simulation.tails.machine import Machine, weight_of
 from simulation.tails.topology import Topology
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 
 class Ends:

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from winnow.content_node.merging.states import carry_states
 from winnow.content_node.splitting.write_half import write_half
 from winnow.domain.partition import halves_of
 from winnow.domain.shard import shard_name, shard_of
+from winnow.domain.write import Write
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
@@ -39,6 +39,7 @@ from winnow.errors import (
 from winnow.index_directory import shard_directories
 from winnow.packaged import default_bundle
 from winnow.stateless.composing import cluster
+from winnow.stateless.feed.encoding import FeedEncoder
 
 pytestmark = pytest.mark.bundle
 ASKED = "Who won the Zorblax Prize in 2031?"
@@ -238,10 +239,10 @@ def test_closing_ends_the_calls_of_other_threads(indexes: dict[int, Path]) -> No
     endless.call = call  # type: ignore[method-assign, assignment]
     with ThreadPoolExecutor(1) as threads:
         asking = threads.submit(index.ask, "Who?")
-        assert began.wait(60)
+        assert began.wait(LONG)
         index.close()
         with pytest.raises(UnavailableError, match="was closed: open it again"):
-            asking.result(60)
+            asking.result(LONG)
 
 
 async def test_an_index_for_asyncio_is_not_opened_over_itself(directory: Path) -> None:
@@ -263,7 +264,7 @@ def test_a_program_that_never_closes_its_index_ends(indexes: dict[int, Path]) ->
     asked = f"ask({QUESTIONS[1][0]!r}, timeout={LONG})"
     program = f"from winnow import Index; print(Index.open({str(indexes[1])!r}).{asked}.coverage)"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=LONG, check=False
     )
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert "complete=True" in done.stdout
@@ -308,7 +309,7 @@ def test_a_forked_process_is_told_to_open_its_own(indexes: dict[int, Path]) -> N
     with Index.open(indexes[1]) as index:
         forked = multiprocessing.get_context("fork").Process(target=asks_in_fork, args=(index,))
         forked.start()
-        forked.join(60)
+        forked.join(LONG)
         assert forked.exitcode == 0
         assert index.ask(QUESTIONS[0][0], timeout=LONG).coverage.complete
 
@@ -317,7 +318,7 @@ def all_end() -> bool:
     """Whether all threads that load shards or feed end."""
     threads = [each for each in threading.enumerate() if each.name.startswith(("loading", "feed"))]
     for each in threads:
-        each.join(60)
+        each.join(LONG)
     return not any(each.is_alive() for each in threads)
 
 
@@ -357,7 +358,7 @@ async def test_a_cancelled_question_leaves_the_index_usable(indexes: dict[int, P
     async with AsyncIndex.open(indexes[2]) as index:
         began = begins(index._open_services(), "call")
         asking = asyncio.create_task(index.ask(QUESTIONS[0][0], max_loss=0, timeout=LONG))
-        await asyncio.wait_for(began.acquire(), 60)
+        await asyncio.wait_for(began.acquire(), LONG)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -372,8 +373,8 @@ async def test_calls_that_run_when_an_index_is_closed_say_so(indexes: dict[int, 
             asyncio.create_task(index.ask(each, **few, timeout=LONG)) for each, _ in QUESTIONS[:2]
         ]
         for _ in asking:
-            await asyncio.wait_for(began.acquire(), 60)
-    async with asyncio.timeout(60):
+            await asyncio.wait_for(began.acquire(), LONG)
+    async with asyncio.timeout(LONG):
         ended = await asyncio.gather(*asking, return_exceptions=True)
     assert {type(each) for each in ended} == {UnavailableError}
     assert "closed during the call" in str(ended[0])
@@ -388,9 +389,9 @@ async def test_a_cancelled_closing_still_releases_the_directory(directory: Path)
     ]
     closing = asyncio.create_task(index.__aexit__())
     for begun in reversed(shards_closing):
-        await asyncio.wait_for(begun.acquire(), 60)
+        await asyncio.wait_for(begun.acquire(), LONG)
         closing.cancel()
-    await asyncio.wait([closing], timeout=60)
+    await asyncio.wait([closing], timeout=LONG)
     assert closing.cancelled()
     async with AsyncIndex.open(directory, writable=True) as again:
         assert (await again.ask(ASKED)).coverage.complete
@@ -418,15 +419,15 @@ def test_a_program_that_is_interrupted_while_it_opens_an_index_ends(
 import _thread, signal, threading
 from winnow import Index
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background ignores it
-threading.Timer({seconds}, _thread.interrupt_main).start()
 try:
+    threading.Timer({seconds}, _thread.interrupt_main).start()
     Index.open({str(indexes[8])!r}).close()
-    threading.Event().wait(60)
+    threading.Event().wait({LONG})
 except KeyboardInterrupt:
     print("interrupted")
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=LONG, check=False
     )
     assert (done.returncode, done.stdout.strip()) == (0, "interrupted"), done.stderr
     assert "destroyed" not in done.stderr
@@ -459,15 +460,23 @@ def test_a_journal_without_its_client_leaves_no_lock(
     del raised  # its traceback would hold the shards, and thereby a lock that was not released
 
 
-def test_a_write_that_takes_longer_than_its_timeout_ends(directory: Path) -> None:
-    many: list[PassageFields] = [
-        {"id": str(number), "text": f"Passage {number}. " * 80} for number in range(60)
-    ]
+def test_a_write_that_takes_longer_than_its_timeout_ends(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write would take for ever: its passage is not encoded before the write has ended."""
+    may_go_on, encode = threading.Event(), FeedEncoder._encode
+
+    def encode_late(encoder: FeedEncoder, write: Write, with_tokens: bool) -> Write:
+        may_go_on.wait()
+        return encode(encoder, write, with_tokens)
+
+    monkeypatch.setattr(FeedEncoder, "_encode", encode_late)
     with Index.open(directory, writable=True) as index:
-        started = time.monotonic()
-        with pytest.raises(DeadlineExceededError):
-            index.put(many, timeout=0.3)
-        assert time.monotonic() - started < 2
+        try:
+            with pytest.raises(DeadlineExceededError):
+                index.put(WON, timeout=0.3)
+        finally:
+            may_go_on.set()
 
 
 def test_a_closed_index_keeps_no_file_open(directory: Path) -> None:

@@ -11,11 +11,9 @@ import pytest
 from held_ports import free_ports
 from mcp.client.client import Client
 from mcp_clients import http_agent, stdio_agent, text_of
+from tenacious import LONG
 
 from winnow.client import Client as FrontClient
-
-pytestmark = pytest.mark.timeout(300)
-_SECONDS = 200.0
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +65,7 @@ async def test_an_agent_converses_over_standard_input_and_output(
     folder: Path, tmp_path: Path
 ) -> None:
     """The command builds the index, while the first call waits."""
-    arguments = ("--documents", str(folder), "--timeout", str(_SECONDS))
+    arguments = ("--documents", str(folder), "--timeout", str(LONG))
     async with stdio_agent(tmp_path / "log", *arguments, mode="legacy") as agent:
         await converse(agent)
 
@@ -80,7 +78,7 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
     with subprocess.Popen([*command, "--listen", grpc, "--http-listen", http]) as running:
         try:
             with FrontClient(grpc) as client:
-                client.wait_ready(_SECONDS)
+                client.wait_ready(LONG)
             yield grpc, http
         finally:
             running.terminate()
@@ -91,6 +89,6 @@ async def test_an_agent_converses_with_a_running_cluster(folder: Path, tmp_path:
     with served(folder) as (grpc, http):
         async with http_agent(f"http://{http}/mcp") as agent:
             await converse(agent)
-        timeout = ("--timeout", str(_SECONDS))
+        timeout = ("--timeout", str(LONG))
         async with stdio_agent(tmp_path / "log", "--address", grpc, *timeout) as agent:
             await converse(agent)

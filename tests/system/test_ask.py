@@ -7,12 +7,13 @@ import pty
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 from conftest import QUESTIONS
 from held_ports import free_ports
 from scripted_front import ScriptedFront, full_reply, scripted_front
+from tenacious import LONG
 from whole_cluster import running
 
 from winnow.bundle import Bundle
@@ -145,7 +146,10 @@ async def test_the_error_without_a_listening_front_names_the_command_that_starts
 
 
 async def test_the_error_for_a_server_without_grpc_says_so() -> None:
+    replying = list[asyncio.Task[Any] | None]()
+
     async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        replying.append(asyncio.current_task())
         writer.write(b"OK " * 20)
         await reader.read()  # until the client gives up
         writer.close()
@@ -154,6 +158,8 @@ async def test_the_error_for_a_server_without_grpc_says_so() -> None:
     async with other:
         port = other.sockets[0].getsockname()[1]
         code, _, err = await ask("?", "--address", f"127.0.0.1:{port}")
+    async with asyncio.timeout(LONG):  # a connection that is not closed would be a warning
+        await asyncio.gather(*filter(None, replying), return_exceptions=True)
     assert code == 1
     assert "that port serves no gRPC: check the port" in err
 

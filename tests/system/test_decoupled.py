@@ -27,7 +27,6 @@ from winnow.heads.remote import placed_heads
 from winnow.heads.store import open_store
 from winnow.text.routed import RoutedTextEncoder
 
-pytestmark = pytest.mark.timeout(300)
 HEADS = [f"intent-{n}" for n in range(9)]
 STATES = np.ones((4, WIDTH), np.float16)
 
@@ -90,7 +89,9 @@ def test_an_encoder_node_serves_until_a_signal_ends_it(
 ) -> None:
     async def encode(address: str) -> None:
         fingerprint = bundle.manifest.states_fingerprint
-        encoder = RoutedTextEncoder(fingerprint, StatesFormat.INT8)
+        encoder = RoutedTextEncoder(
+            fingerprint, StatesFormat.INT8, timeout=LONG, startup_timeout=LONG
+        )
         encoder.update([address])
         await encoder.warm_up(254)
         made = await encoder.encode([2040, 2180])

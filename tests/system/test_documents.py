@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tenacious import LONG
+
 from winnow.client import Client, PassageFields
 
-_SECONDS = 110.0
 _ARGUMENTS = ("--listen", "127.0.0.1:0", "--feed-listen", "127.0.0.1:0", "--http-listen", "")
 
 
@@ -29,7 +30,7 @@ def served(folder: Path) -> Iterator[tuple[str, str, Iterator[str]]]:
         yield ready.split()[2].rstrip(";"), feed.split()[-1], lines
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=_SECONDS)
+        process.communicate(timeout=LONG)
 
 
 def test_a_folder_is_served_and_followed(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_a_folder_is_served_and_followed(tmp_path: Path) -> None:
         "non-free.\n"
     )
     with served(folder) as (address, feed, lines), Client(address) as client:
-        reply = client.ask("How many areas does the Debian archive have?", timeout=_SECONDS)
+        reply = client.ask("How many areas does the Debian archive have?", timeout=LONG)
         assert reply.answers[0].text == "three"
         source = reply.answers[0].source
         assert source is not None
@@ -52,7 +53,7 @@ def test_a_folder_is_served_and_followed(tmp_path: Path) -> None:
 
         (folder / "team.txt").write_text("The mascot of the project is a penguin called Tux.\n")
         next(line for line in lines if "1 document changed" in line)
-        mascot = client.ask("What is the mascot of the project called?", timeout=_SECONDS)
+        mascot = client.ask("What is the mascot of the project called?", timeout=LONG)
         assert mascot.answers[0].passage.id == "team.txt#0"
 
         assert sync(folder, feed) == "2 documents: 0 added, 0 replaced, 0 removed, 2 unchanged\n"
@@ -79,7 +80,7 @@ def test_a_folder_is_served_and_followed(tmp_path: Path) -> None:
 def sync(folder: Path, feed: str) -> str:
     """Returns what `winnow sync` prints."""
     command = [sys.executable, "-m", "winnow", "sync", str(folder), "--address", feed]
-    synced = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True)
+    synced = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=True)
     return synced.stdout
 
 

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from nats_server import NatsServer, needs_nats
 from tenacious import LONG, available, until
 
@@ -29,7 +28,7 @@ from winnow.shard_service.remote import RemoteShardWriter
 from winnow.stateless.replicas.remote import RemoteNode
 from winnow.text.tokenizer import Tokens
 
-pytestmark = [needs_nats, pytest.mark.timeout(300)]
+pytestmark = needs_nats
 SHARD = shard_name(0, 1)
 
 

@@ -254,20 +254,20 @@ async def test_ctrl_c_prints_how_to_resume(front: FedFront, tmp_path: Path) -> N
         process = await started(file, "--address", address, "--batch", 4)
         await front.noticed.holds(20)
         process.send_signal(signal.SIGINT)
-        _, err = await asyncio.wait_for(process.communicate(), 60)
+        _, err = await asyncio.wait_for(process.communicate(), LONG)
         assert process.returncode == 130
         assert "to resume: winnow feed" in err.decode()
         line = json.loads((tmp_path / "p.jsonl.feeding").read_text())["line"]
         assert all(f"p{n}" in front.passages for n in range(line))
         again = await started(file, "--address", address, "--resume")
-        assert await asyncio.wait_for(again.wait(), 60) == 0
+        assert await asyncio.wait_for(again.wait(), LONG) == 0
     assert len(front.passages) == 400
 
 
 async def test_ctrl_c_ends_a_feed_that_waits_for_input(address: str) -> None:
     process = await started("-", "--address", address, "--patience", 1)
     assert process.stderr is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LONG):
         assert b"feeding" in await process.stderr.readline()
     process.send_signal(signal.SIGINT)
     assert await asyncio.wait_for(process.wait(), LONG) == 130
@@ -278,11 +278,11 @@ async def test_a_feed_waits_for_a_front_that_restarts(front: FedFront, tmp_path:
     file = passages(tmp_path / "p.jsonl", 10)
     process = await started(file, "--address", f"127.0.0.1:{port}", "--json")
     assert process.stderr is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LONG):
         while b"feeding" not in await process.stderr.readline():
             pass
     async with front.serving(port):
-        _, err = await asyncio.wait_for(process.communicate(), 60)
+        _, err = await asyncio.wait_for(process.communicate(), LONG)
     assert process.returncode == 0, err
     assert len(front.passages) == 10
 
@@ -321,7 +321,10 @@ def test_the_question_port_is_refused_immediately(feed: Feed, tmp_path: Path) ->
 
 
 def test_a_port_of_http_is_refused_immediately(feed: Feed, tmp_path: Path) -> None:
+    replying = list[asyncio.Task[Any] | None]()
+
     async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        replying.append(asyncio.current_task())
         writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
         await reader.read()  # until the client gives up
         writer.close()
@@ -330,6 +333,9 @@ def test_a_port_of_http_is_refused_immediately(feed: Feed, tmp_path: Path) -> No
     async def serving() -> AsyncIterator[int]:
         async with await asyncio.start_server(reply, "127.0.0.1", 0) as other:
             yield other.sockets[0].getsockname()[1]
+        # gRPC closes its connections in background threads, also after the command has ended
+        async with asyncio.timeout(LONG):
+            await asyncio.gather(*filter(None, replying), return_exceptions=True)
 
     file = passages(tmp_path / "p.jsonl", 1)
     with served_in_thread(serving) as port:

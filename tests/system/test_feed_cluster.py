@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fed_cluster import ASKED, WON, fed_cluster
-from tenacious import until
+from tenacious import LONG, until
 
 from winnow.cli.local.cluster import LocalCluster
 from winnow.client import Client, Outcome
@@ -93,7 +93,7 @@ def test_no_acknowledged_write_is_lost_when_a_node_is_killed_under_writes(
                     for n in range(4)
                 ]
                 try:
-                    feeding.put(passages, timeout=60)  # type: ignore[arg-type]
+                    feeding.put(passages, timeout=LONG)  # type: ignore[arg-type]
                 except (UnavailableError, OverloadedError) as error:
                     errors.append(error)
                 else:
@@ -105,7 +105,7 @@ def test_no_acknowledged_write_is_lost_when_a_node_is_killed_under_writes(
     os.kill(cluster.processes.pid("node 0"), signal.SIGKILL)
     until(lambda: "node 0" in cluster.processes.exit_codes())
     cluster.processes.restart("node 0")
-    thread.join(100)
+    thread.join(2 * LONG)
     assert not thread.is_alive()
     assert not errors
     assert len(stored) == 120

@@ -108,7 +108,7 @@ class Served:
 
     async def _call(self, method: str, data: bytes, sent: Any) -> tuple[str, status_pb2.Status]:
         stub: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(method)
-        call = stub(data, timeout=60, metadata=tuple(sent))
+        call = stub(data, timeout=LONG, metadata=tuple(sent))
         code, trailing = await call.code(), await call.trailing_metadata()
         details = dict(trailing or ()).get("grpc-status-details-bin", b"")
         return code.name, status_pb2.Status.FromString(details)

@@ -15,6 +15,7 @@ from head_server import ENCODER
 from head_server import serving as serving_heads
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tenacious import LONG
 from text_server import INFO, VOCABULARY
 from text_server import serving as serving_texts
 
@@ -94,7 +95,7 @@ class Caller:
 
     async def _call(self, method: str, data: bytes) -> None:
         stub: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(method)
-        call = stub(data, timeout=60)
+        call = stub(data, timeout=LONG)
         code, trailing = await call.code(), await call.trailing_metadata()
         status = status_pb2.Status.FromString(
             dict(trailing or ()).get("grpc-status-details-bin", b"")

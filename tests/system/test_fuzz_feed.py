@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tenacious import LONG
 
 from winnow.bundle import Bundle
 from winnow.v1 import feed_pb2
@@ -87,10 +88,10 @@ class Served:
         call: Any
         if method.endswith("Stream"):
             stream: Any = self._channel.stream_unary(method)
-            call = stream(iter(messages), timeout=60)
+            call = stream(iter(messages), timeout=LONG)
         else:
             unary: Any = self._channel.unary_unary(method)
-            call = unary(messages[0], timeout=60)
+            call = unary(messages[0], timeout=LONG)
         code, trailing = await call.code(), await call.trailing_metadata()
         if await call.details() == _LOST:
             return "LOST", status_pb2.Status()

@@ -8,6 +8,7 @@ import pytest
 from conftest import QUESTIONS
 from prometheus_client import CollectorRegistry
 from small_heads import small_head
+from tenacious import LONG
 from whole_cluster import running, warm_group
 
 from winnow.bundle import Bundle
@@ -59,7 +60,7 @@ async def test_a_prediction_does_not_depend_on_other_heads_texts_or_threads(
 
         async def predict(texts: list[str], *ids: str) -> PredictionReply:
             request = PredictRequest(texts=tuple(texts), head_ids=ids)
-            return await core.predict(request, Deadline.after(60))
+            return await core.predict(request, Deadline.after(LONG))
 
         text = "Who won the Tour de France in 2015?"
         alone = (await predict([text], "head-3")).results[0].heads[0]

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tenacious import LONG
 
 from winnow.content_node.indexing.verify import verify_index
 
-pytestmark = pytest.mark.timeout(300)
 TEXT = "The quick brown fox jumps over the lazy dog again and again."
 
 
@@ -34,7 +34,7 @@ def command(passages: Path, out: Path, first: str = "") -> list[str]:
 
 def build(passages: Path, out: Path, first: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(passages, out, first), capture_output=True, text=True, timeout=120, check=False
+        command(passages, out, first), capture_output=True, text=True, timeout=LONG, check=False
     )
 
 
@@ -90,7 +90,7 @@ def test_a_build_is_killed_and_ended_by_each_signal_and_resumes_each_time(
     with encoding(many, out) as (running, said):
         assert "reading passages" in said
         running.send_signal(signal.SIGKILL)
-        assert running.wait(60) == -signal.SIGKILL
+        assert running.wait(LONG) == -signal.SIGKILL
     for number in (signal.SIGTERM, signal.SIGINT):
         with encoding(many, out, "trap '' INT") as (running, begun):
             running.send_signal(signal.SIGSTOP)
@@ -99,7 +99,7 @@ def test_a_build_is_killed_and_ended_by_each_signal_and_resumes_each_time(
             assert "another build is writing" in second.stderr
             running.send_signal(number)
             running.send_signal(signal.SIGCONT)
-            ended = running.communicate(timeout=60)[1]
+            ended = running.communicate(timeout=LONG)[1]
         assert running.returncode == 130
         assert "reading passages" not in begun
         assert "index.partial keeps the finished work: run the same command again" in ended

@@ -164,8 +164,8 @@ async def test_a_cached_answer_is_bit_for_bit_the_original(
         for text, _ in TWO:
             for options in DEPTHS:
                 read, spelled = asked(text, fresh=True, **options), asked(text.upper(), **options)
-                fresh = await cluster.client.ask(read, TIMEOUT)
-                first = await cluster.client.ask(asked(text, **options), TIMEOUT)
+                fresh = await complete(cluster, read)
+                first = await complete(cluster, asked(text, **options))
                 known = await cluster.client.ask(spelled, TIMEOUT)
                 assert (fresh.cached, first.cached, known.cached) == (False, False, True)
                 assert (known.passages_read, known.timings.read_ms) == (0, 0)

@@ -18,6 +18,8 @@ from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import NodeReport
 from winnow.errors import WinnowError
+from winnow.replicas.policy.outliers import OutlierSettings
+from winnow.replicas.policy.replicas import ReplicaSettings
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
@@ -34,6 +36,9 @@ from winnow.stateless.replicas.remote import RemoteNode
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
+
+PATIENT = ReplicaPolicies(ReplicaSettings(outliers=OutlierSettings(silence=LONG)))
+"""Settings under which a call in flight is not hedged, however long it takes."""
 
 
 @dataclass
@@ -87,7 +92,7 @@ class Front:
             lambda shard: ReplicatedSearcher(
                 shard,
                 lambda address: self.nodes.searcher(ReplicaAt(address, shard)),
-                ReplicaPolicies(),
+                PATIENT,
                 clock=time.monotonic,
                 rng=random.Random(1),
                 metrics=metrics,

@@ -13,7 +13,7 @@ from typing import IO
 
 import pytest
 from held_ports import free_ports
-from tenacious import until
+from tenacious import LONG, until
 
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
@@ -22,7 +22,6 @@ from winnow.v1 import answer_pb2
 
 CALLS = 60
 """Three times the log lines that block the smallest pipe."""
-MAX_WAIT_FOR_REPLICA = 60.0
 PAGE = 4_096
 Broken = Callable[[], contextlib.AbstractContextManager[int]]
 
@@ -74,7 +73,7 @@ class Front:
     def dropped(self) -> float:
         """Log lines, as its metrics have it."""
         with urllib.request.urlopen(
-            f"http://{self._metrics}/metrics", timeout=MAX_WAIT_FOR_REPLICA
+            f"http://{self._metrics}/metrics", timeout=LONG
         ) as page:
             lines = page.read().decode().splitlines()
         [line] = [each for each in lines if each.startswith("winnow_log_lines_dropped_total ")]
@@ -86,13 +85,13 @@ class Front:
         async with AnswerClient(self.address) as client:
             while not await client.available():
                 assert self.process.poll() is None
-            replies = [await client.ask(asked, MAX_WAIT_FOR_REPLICA) for _ in range(calls)]
+            replies = [await client.ask(asked, LONG) for _ in range(calls)]
         return sum(bool(reply.answers) for reply in replies)
 
     def end(self) -> int:
         """Its exit code after SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(MAX_WAIT_FOR_REPLICA / 4)
+        return self.process.wait(LONG)
 
 
 @contextlib.contextmanager
@@ -113,7 +112,7 @@ async def test_broken_logs_change_no_answer_and_delay_no_shutdown(
     with broken() as stderr, started(node, stderr) as front:
         assert await front.ask(CALLS) == CALLS
         if broken is not unread_pipe:
-            until(lambda: front.dropped() >= CALLS, MAX_WAIT_FOR_REPLICA)
+            until(lambda: front.dropped() >= CALLS)
         assert front.end() == 0
 
 

@@ -58,7 +58,7 @@ class Node:
         return await self.searcher.info(Deadline.after(LONG))
 
     async def ready(self) -> None:
-        await available(self.info, 60)
+        await available(self.info)
 
     async def ask(self, place: int) -> None:
         """Asks in two calls, as a front does, and expects the right answer."""

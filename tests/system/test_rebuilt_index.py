@@ -56,7 +56,7 @@ class Load:
     async def goes_on(self) -> None:
         """Waits until three more writes have been acknowledged."""
         enough = self.writes + 3
-        await happens(lambda: self.writes >= enough, 120.0)
+        await happens(lambda: self.writes >= enough)
 
     async def check(self, index: str) -> None:
         """Checks that an index has exactly what was acknowledged."""
@@ -135,7 +135,7 @@ class Command(threading.Thread):
     async def ends(self) -> None:
         """Lets a paused command go on, and waits for its end."""
         self._is_resumed.set()
-        await happens(lambda: not self.is_alive(), 120.0)
+        await happens(lambda: not self.is_alive())
 
     async def kill(self) -> None:
         self._is_killed = True
@@ -178,7 +178,7 @@ async def test_a_rebuild_that_is_cut_off_at_each_step_loses_no_write_and_fails_n
             for point in points:
                 assert _target(cluster) == "old"
                 paused[point] = Command(work, f"copy.{point}")
-                await happens(paused[point].is_paused.is_set, 120.0)
+                await happens(paused[point].is_paused.is_set)
 
         async def done(work: Callable[[], None]) -> None:
             command = Command(work)

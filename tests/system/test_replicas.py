@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
+from tenacious import LONG
 from whole_cluster import Running, running
 
 from winnow.bundle import Bundle
 from winnow.errors import UnavailableError
 from winnow.v1 import answer_pb2
 
-TIMEOUT = 30.0
+TIMEOUT = LONG
 ASKED = answer_pb2.AnswerRequest(
     question="Who discovered penicillin?", passages_to_read=4, fresh=True
 )

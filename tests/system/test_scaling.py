@@ -12,7 +12,7 @@ from pathlib import Path
 import grpc
 import pytest
 from held_ports import free_ports
-from tenacious import until
+from tenacious import LONG, until
 
 from winnow.client import Answer, Client, PassageFields, Position
 from winnow.domain.shard import shard_name
@@ -20,9 +20,7 @@ from winnow.domain.write import Outcome
 from winnow.settings.names import variable
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
-pytestmark = pytest.mark.timeout(300)
 SHARDS = 3
-SECONDS = 120.0
 QUESTION = "Who discovered penicillin?"
 SERVING = cluster_pb2.ReplicaState.STATE_SERVING
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -44,7 +42,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     yield begin
     for process in running:
         process.kill()
-        process.wait(60)
+        process.wait(LONG)
 
 
 def test_a_shard_moves_to_another_node(
@@ -52,7 +50,7 @@ def test_a_shard_moves_to_another_node(
 ) -> None:
     url = tmp_path / "bucket"
     taken = start("index", "snapshot", indexes[SHARDS], url)
-    assert taken.wait(60) == 0
+    assert taken.wait(LONG) == 0
     first, second, front = (f"127.0.0.1:{port}" for port in free_ports(3))
 
     def node(address: str, *own: int) -> "subprocess.Popen[bytes]":
@@ -63,20 +61,20 @@ def test_a_shard_moves_to_another_node(
     old = node(first, 0, 1)
     new = node(second, 1, 2)
     start("front", "--shards", first, "--shards", second, "--listen", front)
-    until(lambda: replicas(front) == [{first}, {first, second}, {second}], SECONDS)
+    until(lambda: replicas(front) == [{first}, {first, second}, {second}])
     with Client(front) as client:
-        before = client.ask(QUESTION, timeout=60)
+        before = client.ask(QUESTION, timeout=LONG)
         assert before.coverage.complete
         end(new)
         new = node(second, 0, 1, 2)
-        until(lambda: replicas(front) == [{first, second}, {first, second}, {second}], SECONDS)
+        until(lambda: replicas(front) == [{first, second}, {first, second}, {second}])
         end(old)
-        after = client.ask(QUESTION, timeout=60)
+        after = client.ask(QUESTION, timeout=LONG)
         assert after.coverage.complete
         assert after.answers[0].text == before.answers[0].text
         shutil.rmtree(tmp_path / first / shard_name(0, SHARDS))
         start("node", "--shards", tmp_path / first, "--listen", first)
-        until(lambda: replicas(front) == [{second}, {first, second}, {second}], SECONDS)
+        until(lambda: replicas(front) == [{second}, {first, second}, {second}])
 
 
 def test_shards_and_their_writes_move_although_both_nodes_are_killed(
@@ -100,23 +98,23 @@ def test_shards_and_their_writes_move_although_both_nodes_are_killed(
     running = {name: node(name) for name in addresses}
     serve_front()
     on_a, on_b = {addresses["a"]}, {addresses["b"]}
-    until(lambda: replicas(f"127.0.0.1:{front}") == [on_a] * SHARDS, SECONDS)
+    until(lambda: replicas(f"127.0.0.1:{front}") == [on_a] * SHARDS)
     with Client(f"127.0.0.1:{feed}") as client:
         passages: list[PassageFields] = [
             {"id": f"id-{n}", "text": f"Number {n} is odd."} for n in range(6)
         ]
-        client.put(passages[:3], timeout=60)
-        assert start("shards", "move", 0, "--to", "b", *flags).wait(60) == 0
+        client.put(passages[:3], timeout=LONG)
+        assert start("shards", "move", 0, "--to", "b", *flags).wait(LONG) == 0
         for name in "ba":
             running[name].kill()
-            running[name].wait(60)
+            running[name].wait(LONG)
             running[name] = node(name)
-        until(lambda: replicas(f"127.0.0.1:{front}") == [on_b, on_a, on_a], SECONDS)
-        client.put(passages[3:], timeout=60)
-        assert start("shards", "spread", "--without", "a", "--wait", *flags).wait(SECONDS) == 0
-        again = client.put(passages, timeout=60)
+        until(lambda: replicas(f"127.0.0.1:{front}") == [on_b, on_a, on_a])
+        client.put(passages[3:], timeout=LONG)
+        assert start("shards", "spread", "--without", "a", "--wait", *flags).wait(LONG) == 0
+        again = client.put(passages, timeout=LONG)
     assert {each.outcome for each in again} == {Outcome.UNCHANGED}
-    until(lambda: not list((tmp_path / "a").glob("shard-*")), SECONDS)
+    until(lambda: not list((tmp_path / "a").glob("shard-*")))
 
 
 def test_empty_nodes_share_a_snapshot_and_then_their_number_changes(
@@ -124,7 +122,7 @@ def test_empty_nodes_share_a_snapshot_and_then_their_number_changes(
 ) -> None:
     """The Helm chart runs these commands."""
     url, assignment = tmp_path / "bucket", ("--assignment", tmp_path / "assignment.json")
-    assert start("index", "snapshot", indexes[SHARDS], url).wait(60) == 0
+    assert start("index", "snapshot", indexes[SHARDS], url).wait(LONG) == 0
     (*listening, front) = (f"127.0.0.1:{port}" for port in free_ports(4))
     addresses = dict(zip("abc", listening, strict=True))
     targets = [word for address in addresses.values() for word in ("--shards", address)]
@@ -138,7 +136,7 @@ def test_empty_nodes_share_a_snapshot_and_then_their_number_changes(
 
     def init(names: str) -> None:
         flags = (*assignment, "--snapshot", url, "--replicas", 2)
-        assert start("shards", "init", *named(names), *flags).wait(SECONDS) == 0
+        assert start("shards", "init", *named(names), *flags).wait(LONG) == 0
 
     def spread(names: str) -> "subprocess.Popen[bytes]":
         flags = (*assignment, "--address", front, "--replicas", 2, "--wait")
@@ -149,25 +147,25 @@ def test_empty_nodes_share_a_snapshot_and_then_their_number_changes(
     init("ab")
     first = spread("ab")
     start("front", *targets, "--listen", front)
-    assert first.wait(SECONDS) == 0, "it waits for the front"
+    assert first.wait(LONG) == 0, "it waits for the front"
     assert replicas(front) == [{addresses["a"], addresses["b"]}] * SHARDS
     init("abc")
     more = spread("abc")
     third = node("c")
-    assert more.wait(SECONDS) == 0, "it waits for the node"
+    assert more.wait(LONG) == 0, "it waits for the node"
     assert sum(addresses["c"] in each for each in replicas(front)) == 2
-    assert spread("ab").wait(SECONDS) == 0
+    assert spread("ab").wait(LONG) == 0
     assert replicas(front) == [{addresses["a"], addresses["b"]}] * SHARDS
     end(third)
     init("ab")
     with Client(front) as client:
-        assert client.ask(QUESTION, timeout=60).coverage.complete
+        assert client.ask(QUESTION, timeout=LONG).coverage.complete
 
 
 def answered(client: Client, after: Sequence[Position]) -> tuple[Answer, ...]:
     """The answers to a question about new passages, read completely."""
     question = "When was Ada Lovelace born?"
-    return client.ask(question, timeout=60, max_loss=0, after=after).answers
+    return client.ask(question, timeout=LONG, max_loss=0, after=after).answers
 
 
 def test_fronts_before_fronts_give_the_same_answers_and_take_writes(
@@ -195,25 +193,25 @@ def test_fronts_before_fronts_give_the_same_answers_and_take_writes(
     front("top", *middles, "--feed-listen", at["feed"])
     front("direct", "--shards", at["node-a"], "--shards", at["node-b"])
     on_a, on_b = {at["middle-a"]}, {at["middle-b"]}
-    until(lambda: replicas(at["top"]) == [on_a, on_a, on_b], SECONDS)
-    until(lambda: replicas(at["direct"]) == [{at["node-a"]}] * 2 + [{at["node-b"]}], SECONDS)
+    until(lambda: replicas(at["top"]) == [on_a, on_a, on_b])
+    until(lambda: replicas(at["direct"]) == [{at["node-a"]}] * 2 + [{at["node-b"]}])
     with Client(at["top"]) as top, Client(at["direct"]) as direct, Client(at["feed"]) as feed:
         for question in (QUESTION, "How many hearts has an octopus?", "What is Au?"):
-            same = [client.ask(question, timeout=60, max_loss=0) for client in (top, direct)]
+            same = [client.ask(question, timeout=LONG, max_loss=0) for client in (top, direct)]
             assert all(reply.coverage.complete for reply in same)
             assert same[0].answers == same[1].answers
         stored = feed.put(
             [{"id": f"fed-{n}", "text": "Ada Lovelace was born in 1815."} for n in range(6)],
-            timeout=60,
+            timeout=LONG,
         )
         positions = [each.position for each in stored if each.position is not None]
         after = list({each.shard: each for each in positions}.values())
         # each front learns the new counts of words by polling, at its own time
-        until(lambda: answered(top, after) == answered(direct, after), SECONDS)
+        until(lambda: answered(top, after) == answered(direct, after))
         assert answered(top, after)[0].text == "1815"
         end(second)
-        until(lambda: replicas(at["top"])[2:] == [set()], SECONDS)
-        part = top.ask(QUESTION, timeout=60)
+        until(lambda: replicas(at["top"])[2:] == [set()])
+        part = top.ask(QUESTION, timeout=LONG)
         assert not part.coverage.complete
         assert part.answers
     # a line for each question and write, and none for each of their calls to a shard
@@ -241,26 +239,26 @@ def test_a_shard_is_split_beside_questions_and_writes_through_two_levels_of_fron
     )
     start("front", "--fronts", at["shards"], "--listen", at["top"], "--feed-listen", at["feed"])
     on_a = {at["node"]}
-    until(lambda: replicas(at["top"]) == [{at["shards"]}] * SHARDS, SECONDS)
+    until(lambda: replicas(at["top"]) == [{at["shards"]}] * SHARDS)
     passages: list[PassageFields] = [
         {"id": f"id-{n}", "text": f"Number {n} is odd."} for n in range(12)
     ]
     with Client(at["top"]) as asking, Client(at["feed"]) as feeding:
-        feeding.put(passages[:6], timeout=60)
+        feeding.put(passages[:6], timeout=LONG)
         before = found(asking)
         split = start("shards", "split", 2, *assignment, "--address", at["middle"], "--wait")
         while is_running(split):
             assert found(asking) == before
         assert split.returncode == 0
         assert replicas(at["middle"]) == [on_a] * (SHARDS + 1)
-        feeding.put(passages[6:], timeout=60)
+        feeding.put(passages[6:], timeout=LONG)
         running.kill()
-        running.wait(60)
+        running.wait(LONG)
         node()
-        assert {each.outcome for each in feeding.put(passages, timeout=60)} == {Outcome.UNCHANGED}
-        until(lambda: replicas(at["top"]) == [{at["shards"]}] * (SHARDS + 1), SECONDS)
+        assert {each.outcome for each in feeding.put(passages, timeout=LONG)} == {Outcome.UNCHANGED}
+        until(lambda: replicas(at["top"]) == [{at["shards"]}] * (SHARDS + 1))
         assert found(asking) == before
-    until(lambda: not (tmp_path / "a" / shard_name(2, SHARDS)).exists(), SECONDS)
+    until(lambda: not (tmp_path / "a" / shard_name(2, SHARDS)).exists())
 
 
 def found(client: Client) -> list[tuple[str, str]]:
@@ -268,7 +266,7 @@ def found(client: Client) -> list[tuple[str, str]]:
 
     Scores follow the counts of words, which writes change.
     """
-    reply = client.ask(QUESTION, timeout=60, fresh=True)
+    reply = client.ask(QUESTION, timeout=LONG, fresh=True)
     assert reply.coverage.complete, reply.coverage
     return [(each.text, each.passage.id) for each in reply.answers]
 
@@ -278,7 +276,7 @@ def replicas(front: str) -> list[set[str]]:
     with grpc.insecure_channel(front) as channel:
         stub = cluster_pb2_grpc.ClusterServiceStub(channel)
         try:
-            cluster = stub.GetCluster(cluster_pb2.GetClusterRequest(), timeout=5)
+            cluster = stub.GetCluster(cluster_pb2.GetClusterRequest(), timeout=LONG)
         except grpc.RpcError:
             time.sleep(0.2)
             return []
@@ -297,4 +295,4 @@ def is_running(process: "subprocess.Popen[bytes]") -> bool:
 
 def end(process: "subprocess.Popen[bytes]") -> None:
     process.terminate()
-    assert process.wait(60) == 0
+    assert process.wait(LONG) == 0

@@ -136,9 +136,9 @@ def test_an_idle_stream_ends_when_its_key_is_removed(secured: Secured) -> None:
         def idle() -> Iterator[feed_pb2.PutRequest]:
             yield feed_pb2.PutRequest(passages=[passage])
             remove_key(secured.keys, "streamer")
-            ended.wait(60)
+            ended.wait(LONG)
 
-        call = put.future(idle(), timeout=60, metadata=access.metadata())
+        call = put.future(idle(), timeout=LONG, metadata=access.metadata())
         call.add_done_callback(lambda _: ended.set())
         with pytest.raises(grpc.RpcError, match="streamer was revoked") as caught:
             call.result()
@@ -162,7 +162,7 @@ def test_http_requires_the_same_certificate_and_key(secured: Secured) -> None:
     context.check_hostname = False
     assert secured.own.cert is not None
     context.load_cert_chain(secured.own.cert, secured.own.key)
-    with httpx.Client(base_url=f"https://{secured.http}", verify=context, timeout=60) as client:
+    with httpx.Client(base_url=f"https://{secured.http}", verify=context, timeout=LONG) as client:
         assert client.get("/readyz").status_code == 200
         body = {"question": ASKED}
         refused = client.post("/v1/answer", json=body)
@@ -174,7 +174,7 @@ def test_http_requires_the_same_certificate_and_key(secured: Secured) -> None:
         assert replied.status_code == 200
         assert replied.json()["answers"][0]["text"] == "three"
     with pytest.raises(httpx.HTTPError):
-        httpx.get(f"http://{secured.http}/readyz", timeout=60)
+        httpx.get(f"http://{secured.http}/readyz", timeout=LONG)
 
 
 def test_metrics_report_certificate_expiry_and_calls_refused_for_their_keys(
@@ -186,7 +186,7 @@ def test_metrics_report_certificate_expiry_and_calls_refused_for_their_keys(
     context.check_hostname = False
     assert secured.own.cert is not None
     context.load_cert_chain(secured.own.cert, secured.own.key)
-    with httpx.Client(base_url=f"https://{secured.http}", verify=context, timeout=60) as client:
+    with httpx.Client(base_url=f"https://{secured.http}", verify=context, timeout=LONG) as client:
         assert client.post("/v1/predict", json={}).status_code == 404  # no heads are served
         assert client.get("/v1/cluster").status_code == 401
         page = client.get("/metrics", headers={"authorization": f"Bearer {token}"}).text
@@ -210,12 +210,12 @@ def test_commands_read_credentials_from_variables(secured: Secured) -> None:
         "WINNOW_KEY": str(files.key),
         "WINNOW_TOKEN": token,
     }
-    words = [sys.executable, "-m", "winnow", "ask", "--json", "--timeout", "60"]
+    words = [sys.executable, "-m", "winnow", "ask", "--json", "--timeout", str(LONG)]
     words += ["--address", secured.cluster.address]
 
     def asked() -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
-            [*words, ASKED], env=environment, capture_output=True, timeout=100, check=False
+            [*words, ASKED], env=environment, capture_output=True, timeout=2 * LONG, check=False
         )
 
     done = asked()

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 from in_process import InProcess
-from tenacious import until
+from tenacious import LONG, until
 
 from winnow.domain.shard import shard_name
-
-pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
@@ -33,7 +31,7 @@ def limited(*arguments: object) -> subprocess.CompletedProcess[str]:
         ["sh", "-c", 'export PYTHONDONTWRITEBYTECODE=1; ulimit -f 40; exec "$@"', "sh", *command],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONG,
         check=False,
     )
 
@@ -92,5 +90,5 @@ def ready(url: str, shard: Path) -> str:
             until(lambda: '"ready"' in said.read_text() or node.poll() is not None)
         finally:
             node.terminate()
-        assert node.wait(60) == 0, said.read_text()
+        assert node.wait(LONG) == 0, said.read_text()
     return said.read_text()

@@ -13,7 +13,7 @@ import pytest
 from conftest import Recorder
 from in_process import EndedCommand, InProcess
 from mcp_clients import http_agent, text_of
-from tenacious import until
+from tenacious import LONG, until
 
 from winnow.bundle import Bundle
 from winnow.cli.keys.changing import add_key
@@ -25,7 +25,7 @@ from winnow.errors import InvalidRequestError
 from winnow.keys.key import Scope
 from winnow.packaged import default_bundle
 
-pytestmark = [pytest.mark.bundle, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.bundle
 ASKED = "Who won the prize?"
 USERS = (Scope.ASK, Scope.FEED)
 
@@ -59,8 +59,8 @@ class Shared:
             headers["x-winnow-tenant"] = named
         url = f"http://{self.cluster.http}{path}"
         if values:
-            return httpx.post(url, headers=headers, json=values, timeout=60)
-        return httpx.get(url, headers=headers, timeout=60)
+            return httpx.post(url, headers=headers, json=values, timeout=LONG)
+        return httpx.get(url, headers=headers, timeout=LONG)
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_a_tenant_is_exported_deleted_everywhere_and_fed_again(
     assert {each["tenant"] for each in lines} == {"gamma"}
     counted = run(winnow, shared, "root", "tenants", "delete", "gamma", "--dry-run")
     assert counted.stdout == "20 passages would be deleted\n"
-    assert holding(shared.index, "Gammaheim")
+    until(lambda: bool(holding(shared.index, "Gammaheim")))  # a merge may move it just now
     deleted = run(winnow, shared, "root", "tenants", "delete", "gamma")
     assert deleted.stdout == "20 passages were deleted\n", deleted.stderr
     with shared.client("root", tenant="gamma") as client:
@@ -201,7 +201,7 @@ def test_a_tenant_is_exported_deleted_everywhere_and_fed_again(
         assert not client.search(ASKED).passages
         assert "gamma" not in [each.name for each in client.list_tenants()]
     until(lambda: holding(shared.index, "Gammaheim") == [])
-    assert holding(shared.index, "Alphaheim")
+    until(lambda: bool(holding(shared.index, "Alphaheim")))
     verified = winnow("index", "verify", str(shared.index))
     assert verified.returncode == 0, verified.stdout + verified.stderr
     again = run(winnow, shared, "root", "feed", str(exported), "--tenant", "gamma")

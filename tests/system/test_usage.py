@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from in_process import InProcess
+from tenacious import LONG
 
 COMMANDS = ["ask", "predict", "up", "front", "node", "evaluate", "bench", "demo"]
 GROUPS = ["index", "index build", "index inspect", "index verify", "pareto", "pareto run", "heads"]
@@ -106,4 +107,4 @@ def test_closing_a_pipe_early_is_no_error() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-        process.wait(60)
+        process.wait(LONG)

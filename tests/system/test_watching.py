@@ -12,7 +12,7 @@ import pytest
 from expressions import DASHBOARDS, of_panels, variables
 from nats_server import NatsServer, needs_nats
 from prometheus_server import PrometheusServer, needs_prometheus
-from tenacious import until
+from tenacious import LONG, until
 from watched_cluster import WatchedCluster, watched
 
 from winnow.__main__ import main
@@ -21,7 +21,7 @@ pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
 
 from collector import collecting
 
-pytestmark = [needs_prometheus, pytest.mark.bundle, pytest.mark.timeout(400)]
+pytestmark = [needs_prometheus, pytest.mark.bundle, pytest.mark.timeout(900)]
 _JOURNAL = "winnow_node_journal_"
 _CERTIFICATES = "winnow_certificate_"
 """Metrics that this cluster does not have; `test_secured.py` tests them."""
@@ -57,7 +57,7 @@ def without_data(
     cluster: WatchedCluster, prometheus: PrometheusServer, expressions: Expressions
 ) -> list[str]:
     """Returns the locations whose expressions return no data after several rounds of use."""
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + LONG
     missing = dict(expressions)
     while missing and time.monotonic() < deadline:
         cluster.use()
@@ -122,7 +122,7 @@ def test_winnow_top_shows_the_same_cluster(
     metrics = [f"--metrics={each}" for addresses in cluster.metrics.values() for each in addresses]
     address = f"--address={cluster.cluster.address}"
     with pytest.raises(SystemExit) as ended:
-        main(["top", address, *metrics, "--once", "--json", "--every=0.1", "--timeout=60"])
+        main(["top", address, *metrics, "--once", "--json", "--every=0.1", f"--timeout={LONG}"])
     assert not ended.value.code
     said = json.loads(capsys.readouterr().out)
     states = [[each["state"] for each in shard["replicas"]] for shard in said["cluster"]["shards"]]
