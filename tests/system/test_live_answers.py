@@ -71,7 +71,7 @@ def test_coverage_counts_the_current_passages(cluster: LocalCluster) -> None:
 def test_a_question_after_a_future_write_times_out_at_its_shard(cluster: LocalCluster) -> None:
     with Client(cluster.address) as asking:
         last = asking.ask(ASKED).coverage.shards[1].sequence
-        reply = asking.ask(ASKED, timeout=60, after=[Position(1, 10**6)])
+        reply = asking.ask(ASKED, timeout=20, after=[Position(1, 10**6)])
         assert [part.status for part in reply.coverage.shards] == [
             ShardStatus.SEARCHED,
             ShardStatus.TIMEOUT,
@@ -79,7 +79,7 @@ def test_a_question_after_a_future_write_times_out_at_its_shard(cluster: LocalCl
         waited = f"waited for write 1000000, but the shard has only write {last}"
         assert waited in reply.coverage.shards[1].reason
         with pytest.raises(DeadlineExceededError, match="waited for write 700"):
-            asking.ask(ASKED, timeout=60, after=[Position(0, 700), Position(1, 700)])
+            asking.ask(ASKED, timeout=20, after=[Position(0, 700), Position(1, 700)])
 
 
 def test_after_writes_end_fed_passages_score_as_built_ones(

@@ -117,14 +117,14 @@ async def test_nothing_is_computed_and_kept_for_a_shard_that_is_not_served(
     await turn()
     assert parts.passage_tokens.background._generations == {}
     del loading
-
-    def is_freed() -> bool:
-        gc.collect()
-        return opened[0]() is None
-
     if end != "closed":
-        await happens(is_freed)  # the thread that loaded it forgets it last
+        await happens(lambda: is_freed(opened[0]))  # the thread that loaded it forgets it last
     parts.close()
+
+
+def is_freed(shard: weakref.ref[LiveShard]) -> bool:
+    gc.collect()
+    return shard() is None
 
 
 async def test_a_generation_that_is_dropped_late_does_not_keep_a_closed_shard(
