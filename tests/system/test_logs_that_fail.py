@@ -72,9 +72,7 @@ class Front:
 
     def dropped(self) -> float:
         """Log lines, as its metrics have it."""
-        with urllib.request.urlopen(
-            f"http://{self._metrics}/metrics", timeout=LONG
-        ) as page:
+        with urllib.request.urlopen(f"http://{self._metrics}/metrics", timeout=LONG) as page:
             lines = page.read().decode().splitlines()
         [line] = [each for each in lines if each.startswith("winnow_log_lines_dropped_total ")]
         return float(line.split()[1])
