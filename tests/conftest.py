@@ -164,6 +164,7 @@ def _environment() -> Iterator[None]:
             patch.delenv(name)
         long_deadlines.set_in_processes(patch)
         long_deadlines.set_in_clients(patch)
+        long_deadlines.set_in_servers(patch)
         yield
 
 

@@ -8,7 +8,9 @@ from tenacious import LONG
 
 from winnow.client.aio import AsyncClientApi
 from winnow.client.client import ClientApi
+from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.settings.names import variable
+from winnow.telemetry.endpoint import _MAX_CONNECTIONS, MetricsEndpoint
 
 _SETTINGS = (
     *((table, "default_deadline") for table in ("front", "node", "encoder", "heads", "reader")),
@@ -31,3 +33,12 @@ def set_in_clients(patch: pytest.MonkeyPatch) -> None:
             defaults = getattr(method, "__kwdefaults__", None) or {}
             if "timeout" in defaults:
                 patch.setitem(defaults, "timeout", max(defaults["timeout"], LONG))
+
+
+def set_in_servers(patch: pytest.MonkeyPatch) -> None:
+    """Raises the default time limits of messages and of scrapes for servers in this process.
+
+    A client of a test may be descheduled between two messages, or between connecting and asking.
+    """
+    patch.setattr(BoundedReceive.__init__, "__defaults__", (LONG,))
+    patch.setattr(MetricsEndpoint.__init__, "__defaults__", (_MAX_CONNECTIONS, LONG))

@@ -20,11 +20,11 @@ needs_nats = pytest.mark.skipif(
 
 
 class NatsServer:
-    """A server on a reserved port, which a restart keeps."""
+    """A server on a free port; a restart keeps the port."""
 
     def __init__(self, directory: Path, *options: str) -> None:
         self._directory, self._options = directory, options
-        self._port = free_ports(1)[0]
+        (self._port,) = free_ports(1)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -168,7 +168,7 @@ async def test_a_feeder_is_not_told_what_a_node_says(fault: Fault, bundle: Bundl
     for shard in front.shards:
         shard.fails = failed
     passages = [FedPassage(id=f"p{number}", title="", text="A river.") for number in range(4)]
-    error = await raised(front.core.put(passages, Deadline.after(0.5)))
+    error = await raised(front.core.put(passages, Deadline.after(0.5, front.clock)))
     front.close()
     for scopes in STRANGERS:
         with called_by(*scopes):

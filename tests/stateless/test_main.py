@@ -39,7 +39,7 @@ async def test_a_front_that_stops_looking_after_its_nodes_ends(
     given = {"shards": [f"127.0.0.1:{node}"], "listen": f"127.0.0.1:{listen}"}
     settings = FrontSettings.load(given, None, {})
     with pytest.raises(WinnowError, match=r"the background task of content nodes ended .*a bug"):
-        await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)
+        await asyncio.wait_for(front._run(settings, CollectorRegistry()), LONG)
 
 
 async def test_a_front_that_stops_looking_for_its_head_servers_ends(
@@ -53,7 +53,7 @@ async def test_a_front_that_stops_looking_for_its_head_servers_ends(
     given = {"head_servers": [f"127.0.0.1:{server}"], "listen": f"127.0.0.1:{listen}"}
     settings = FrontSettings.load(given, None, {})
     with pytest.raises(WinnowError, match=r"the background task of head servers ended .*a bug"):
-        await asyncio.wait_for(front._run(settings, CollectorRegistry()), 60)
+        await asyncio.wait_for(front._run(settings, CollectorRegistry()), LONG)
 
 
 @pytest.mark.bundle
@@ -72,7 +72,7 @@ async def test_a_further_ring_cannot_take_the_name_of_the_default_one(
     with pytest.raises(
         WinnowError, match=f"two encoder groups have the name {bundle.manifest.name}"
     ):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LONG):
             await front._run(settings, CollectorRegistry())
 
 

@@ -185,8 +185,8 @@ async def test_a_burst_of_calls_cancels_no_call(port: int) -> None:
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         stub = answer_pb2_grpc.AnswerServiceStub(channel)
         health = health_pb2_grpc.HealthStub(channel)
-        calls = [stub.Answer(answer_pb2.AnswerRequest(), timeout=60) for _ in range(3_000)]
-        check = health.Check(health_pb2.HealthCheckRequest(), timeout=60)
+        calls = [stub.Answer(answer_pb2.AnswerRequest(), timeout=LONG) for _ in range(3_000)]
+        check = health.Check(health_pb2.HealthCheckRequest(), timeout=LONG)
         codes = {await call.code() for call in calls}
         assert codes == {grpc.StatusCode.OK}
         assert await check.code() is grpc.StatusCode.OK

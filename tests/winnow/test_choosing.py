@@ -15,6 +15,7 @@ from doubling_model import doubling_model
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
+from tenacious import LONG
 
 from winnow.errors import ArtefactError
 from winnow.inference import openvino
@@ -146,17 +147,23 @@ def test_a_slow_model_has_three_counted_runs_and_the_slowest_one(
 
 
 HANGS = """
-import threading
+import sys, threading
 from winnow.inference.runtime_chooser import RuntimeChooser
 def hang(): threading.Event().wait()
-RuntimeChooser(print, hang_seconds=0.5).open("reader.onnx", {"openvino": hang, "onnxruntime": hang}, [])
+chooser = RuntimeChooser(print, hang_seconds=float(sys.argv[1]))
+chooser.open("reader.onnx", {"openvino": hang, "onnxruntime": hang}, [])
 """
 
 
+def ended_by_hanging(seconds: float) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", HANGS, str(seconds)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=False)
+
+
 def test_a_runtime_that_hangs_ends_the_process_which_says_where() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = ended_by_hanging(seconds := 0.5)
+    while "in hang" not in ended.stderr and seconds < 30:  # it had no time to begin
+        ended = ended_by_hanging(seconds := seconds * 4)
     assert ended.returncode == 1
     assert "in hang" in ended.stderr
     assert "choose another one with --runtime" in ended.stdout + ended.stderr

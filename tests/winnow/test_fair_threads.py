@@ -80,8 +80,8 @@ async def test_closing_cancels_what_waits() -> None:
     await asyncio.to_thread(busy.begun.wait, 60)
     waiting = asyncio.create_task(threads.run("a", lambda: 7))
     await happens(lambda: len(threads._queue) == 1)
-    busy.go_on.set()
     threads._closed = True  # so that the thread, once free, finds it closed already
+    busy.go_on.set()
     await asyncio.to_thread(threads.close)
     await first
     with pytest.raises(asyncio.CancelledError):

@@ -4,9 +4,11 @@ import asyncio
 import runpy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from listening import new_server
+from tenacious import LONG
 
 SCRIPT = Path(__file__).parent.parent.parent / "deploy" / "healthcheck.py"
 SERVICE = "winnow.v1.AnswerService"
@@ -14,7 +16,9 @@ SERVICE = "winnow.v1.AnswerService"
 
 @pytest.fixture
 def check() -> Callable[[], int]:
-    main: Callable[[], int] = runpy.run_path(str(SCRIPT))["main"]
+    loaded: Any = runpy.run_path(str(SCRIPT))["main"]
+    loaded.__globals__["_SECONDS"] = LONG  # a node of a busy machine replies late
+    main: Callable[[], int] = loaded
     return main
 
 

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 import structlog
+from manual_clock import ManualClock
 from small_disks import limited_files
-from tenacious import until
+from tenacious import LONG, until
 
+from winnow.policy.sampling import LogSampler
 from winnow.telemetry import stderr
 from winnow.telemetry.logline import MAX_LINE_LENGTH
 from winnow.telemetry.logqueue import LogQueue
@@ -45,6 +47,13 @@ class Unshowable:
 @pytest.fixture(autouse=True)
 def _colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine the last lines take longer, and a second has fewer of them."""
+    monkeypatch.setattr("winnow.telemetry.logs._CLOSE_SECONDS", LONG)
+    monkeypatch.setattr("winnow.telemetry.logs.LogSampler", lambda _: LogSampler(ManualClock()))
 
 
 def logged(
@@ -237,7 +246,7 @@ def test_native_code_does_not_wait_for_a_pipe_that_nobody_reads() -> None:
     command = [sys.executable, "-c", NATIVE]
     try:
         ended = subprocess.run(
-            command, check=True, stdout=subprocess.PIPE, stderr=writer, timeout=60
+            command, check=True, stdout=subprocess.PIPE, stderr=writer, timeout=LONG
         )
         assert ended.stdout == b"went on\n"
         assert os.get_blocking(writer)
@@ -294,7 +303,7 @@ def test_a_descriptor_that_takes_lines_in_parts_gets_all_of_them(
             for _ in range(100):
                 show("x" * 5_000)
             reading.start()
-            reading.join(60)
+            reading.join(LONG)
             assert logs.dropped == 0
     os.close(reader)
     assert received.split(b"\n") == [b"x" * 5_000] * 100 + [b""]

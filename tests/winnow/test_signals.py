@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-LONG = 110.0
+from tenacious import LONG
 
 
 @pytest.mark.parametrize("cases", ["service_cases.py", "signal_cases.py"])

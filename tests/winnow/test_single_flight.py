@@ -4,6 +4,7 @@ import asyncio
 import traceback
 
 import pytest
+from manual_clock import ManualClock
 from tenacious import happens, turn
 
 from winnow.deadline import Deadline
@@ -38,11 +39,11 @@ class Desk:
     """Everybody who asks for "a" waits for the work in hand, or begins it."""
 
     def __init__(self) -> None:
-        self.work = Work()
+        self.work, self.clock = Work(), ManualClock()
         self.flights = SingleFlight[str, int](lack_of_error=_lack)
 
     def ask(self, client: str = "", left: float = 2.0) -> "asyncio.Task[SharedResult[int]]":
-        asker = SingleFlightCaller(deadline=Deadline.after(left), client=client)
+        asker = SingleFlightCaller(deadline=Deadline.after(left, self.clock), client=client)
         return asyncio.create_task(self.flights.ask("a", self.work.make, asker))
 
 

@@ -127,7 +127,7 @@ async def ask(channel: grpc.aio.Channel, metadata: Any = ()) -> str:
 
 
 def put_stream(channel: grpc.aio.Channel, metadata: Any) -> Any:
-    return feed_pb2_grpc.FeedServiceStub(channel).PutStream(timeout=60, metadata=metadata)
+    return feed_pb2_grpc.FeedServiceStub(channel).PutStream(timeout=LONG, metadata=metadata)
 
 
 async def test_the_caller_is_the_one_whose_key_it_is(channel: grpc.aio.Channel) -> None:
@@ -297,7 +297,7 @@ async def test_many_callers_without_a_key_take_nothing_of_a_key_at_their_address
     channel: grpc.aio.Channel,
 ) -> None:
     watch = health_pb2_grpc.HealthStub(channel).Watch
-    watches = [watch(health_pb2.HealthCheckRequest(), timeout=60) for _ in range(_MOST)]
+    watches = [watch(health_pb2.HealthCheckRequest(), timeout=LONG) for _ in range(_MOST)]
     await asyncio.gather(*(each.read() for each in watches), return_exceptions=True)
     streams = [put_stream(channel, ()) for _ in range(_MOST)]
     await happens(lambda: all(each.done() for each in streams))

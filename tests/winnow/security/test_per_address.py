@@ -92,7 +92,7 @@ async def test_a_thousand_idle_streams_of_one_address_delay_no_other_caller(serv
         grpc.aio.insecure_channel(served.other) as elsewhere,
     ):
         stub = feed_pb2_grpc.FeedServiceStub(crowded)
-        streams = [stub.PutStream(timeout=60) for _ in range(_STREAMS)]
+        streams = [stub.PutStream(timeout=LONG) for _ in range(_STREAMS)]
         await happens(lambda: sum(each.done() for each in streams) >= _STREAMS - _MOST)
         assert not await answered(crowded)
         assert await answered(elsewhere)
@@ -138,7 +138,7 @@ async def test_watches_of_the_health_take_nothing_of_calls_and_probes(served: Se
 async def test_a_probe_is_answered_though_its_address_has_no_call_left(served: Served) -> None:
     async with grpc.aio.insecure_channel(served.address) as channel:
         stub = feed_pb2_grpc.FeedServiceStub(channel)
-        streams = [stub.PutStream(timeout=60) for _ in range(_MOST + 1)]
+        streams = [stub.PutStream(timeout=LONG) for _ in range(_MOST + 1)]
         await happens(lambda: any(each.done() for each in streams))
         check = health_pb2_grpc.HealthStub(channel).Check
         assert await check(health_pb2.HealthCheckRequest(), timeout=LONG)

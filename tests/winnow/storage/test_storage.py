@@ -15,6 +15,7 @@ from uuid import uuid4
 import fsspec
 import pytest
 from small_disks import limited_files
+from tenacious import LONG
 
 from winnow.caller import message_of
 from winnow.errors import ArtefactError, UnavailableError
@@ -189,7 +190,7 @@ def test_a_directory_that_must_exist_is_not_taken_for_an_empty_one(
         assert message_of(raised.value) == "the store of things cannot be used"
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(LONG)
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_file_is_neither_read_nor_waited_for(
     make: Callable[[Path], None], tmp_path: Path

@@ -114,7 +114,10 @@ def test_an_exporter_that_raises_is_logged_and_asked_again() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 100])
-def test_a_collector_that_hangs_does_not_hold_up_the_end(most: int) -> None:
+def test_a_collector_that_hangs_does_not_hold_up_the_end(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.telemetry.tracing.queue._EXIT_SECONDS", LONG)
     exporter = FakeExporter(hangs=True)
     queue = opened(exporter, most)
     for each in spans(20):
