@@ -59,13 +59,11 @@ class CurrentPart(Generic[Part]):
         The caller may know of a split before this front does. The old shard never gets the writes
         to its halves, so a call that starts with the old shard would wait for them in vain.
         """
-        part = self.get()
         if not after:
-            return part
+            return self.get()
         until = deadline.earlier(max(deadline.left() - _SPLIT_WAIT, deadline.left() / 2))
         with contextlib.suppress(TimeoutError):
-            while not knows_shards(after, part.partition):
+            while not knows_shards(after, self.get().partition):
                 async with asyncio.timeout(max(until.left(), 0)):
                     await self._replaced.wait()
-                part = self.get()
-        return part
+        return self.get()  # it may have been replaced in the moment in which the time was over
