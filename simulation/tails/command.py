@@ -81,6 +81,7 @@ def _row(shards: int, clients: int, answers: Answers) -> dict[str, object]:
         "answers": len(answers.seconds),
         "failed": answers.failed,
         "partial": answers.partial,
+        "latencies_ms": [round(1e3 * each, 3) for each in answers.seconds],
         "p50_ms": _milliseconds(p50),
         "p99_ms": _milliseconds(p99),
         "hedges": answers.hedges,

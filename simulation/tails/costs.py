@@ -1,17 +1,20 @@
 """Draws how long the work of a simulated cluster takes, from measured unit costs."""
 
+import math
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from random import Random
+from statistics import NormalDist
 
 from simulation.network import Message, Part
 from winnow.cli.plan.formulae import retrieve_ms
-from winnow.sizing.serving import QUANTILES, CallCosts, ServingUnits, SpreadCost
+from winnow.sizing.serving import QUANTILES, CallCosts, Drift, ServingUnits, SpreadCost
 from winnow.sizing.units import UnitCosts
 
 _MS = 1e-3
+_HIGHEST = 1 - 1e-9
 _RETRIEVING = "Retrieve", "RetrieveFromShards", "ListShards"
 """Methods that take the time of a call that retrieves, at a front and at a content node."""
 
@@ -34,13 +37,39 @@ class Retrieval:
     spread: Sequence[float]
 
 
+class Ranks:
+    """Draws how slow each work of a machine is: a rank from 0 for the fastest to 1.
+
+    All ranks are equally likely. Those of about the same time are similar, since a machine stays
+    faster or slower than usual for a while.
+    """
+
+    def __init__(self, rng: Random, drift: Drift, clock: Callable[[], float]) -> None:
+        self._rng, self._drift, self._clock = rng, drift, clock
+        self._level, self._since = rng.gauss(), clock()
+
+    def draw(self) -> float:
+        """Draws the rank of work that begins now."""
+        now = self._clock()
+        kept = math.exp((self._since - now) / self._drift.seconds)
+        self._level = kept * self._level + math.sqrt(1 - kept**2) * self._rng.gauss()
+        self._since = now
+        part = self._drift.correlation
+        value = math.sqrt(part) * self._level + math.sqrt(1 - part) * self._rng.gauss()
+        return min(NormalDist().cdf(value), _HIGHEST)
+
+
 @dataclass(slots=True)
 class Costs:
-    """Draws durations in seconds of a core."""
+    """Draws durations of a process, in seconds of a core."""
 
+    role: Role
     units: ServingUnits
     retrieval: Retrieval
     rng: Random
+    _: KW_ONLY
+    ranks: Ranks
+    """Those of its machine."""
 
     def encode(self) -> float:
         """Draws the time to encode a question."""
@@ -55,13 +84,13 @@ class Costs:
         """Draws the time to read a passage."""
         return self._draw(self.units.read)
 
-    def handle(self, message: Message, role: Role, *, sends: bool) -> float:
-        """Draws the time of a process to send or to receive a message."""
+    def handle(self, message: Message, *, sends: bool) -> float:
+        """Draws the time to send or to receive a message."""
         if message.part is Part.CANCEL:
             return 0.0
         units, calls = self.units, sends == (message.part is Part.REQUEST)
         if message.method == "Answer":
-            ms = units.client_ms if role is Role.CLIENT else units.question_ms
+            ms = units.client_ms if self.role is Role.CLIENT else units.question_ms
             return ms / 2 * _MS * self._factor(units.front.spread)
         costs = units.front if calls else units.node
         return self._call_ms(costs, message) / 2 * _MS * self._factor(costs.spread)
@@ -76,7 +105,7 @@ class Costs:
 
     def _factor(self, spread: Sequence[float]) -> float:
         """Draws a factor with these quantiles, with straight lines between them."""
-        share = self.rng.random()
+        share = self.ranks.draw()
         after = bisect_right(QUANTILES, share)
         low, high = QUANTILES[after - 1], QUANTILES[after]
         part = (share - low) / (high - low)

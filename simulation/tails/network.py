@@ -6,7 +6,7 @@ from random import Random
 
 from simulation.network import Message, Network
 from simulation.process import Process
-from simulation.tails.costs import Costs, Role
+from simulation.tails.costs import Costs
 from simulation.tails.loop import TimedLoop
 
 
@@ -14,13 +14,13 @@ class TimedNetwork(Network):
     """Delivers messages after the sender and the receiver have worked for them."""
 
     def __init__(
-        self, loop: TimedLoop, rng: Random, costs: Costs, *, between_machines: float
+        self, loop: TimedLoop, rng: Random, *, on_machine: float, between_machines: float
     ) -> None:
-        """`between_machines`: seconds of a message between two machines."""
+        """Seconds of a message between two processes of a machine, and between two machines."""
         super().__init__(loop, rng, lambda _: None)
-        self._timed, self._costs, self._between = loop, costs, between_machines
-        self.roles: dict[Process, Role] = {}
-        """What each process does."""
+        self._timed, self._on_machine, self._between = loop, on_machine, between_machines
+        self.costs: dict[Process, Costs] = {}
+        """Those of each process."""
 
     def send(self, message: Message, connection: str = "") -> None:
         """Sends a message once its sender has worked for it."""
@@ -34,7 +34,7 @@ class TimedNetwork(Network):
     def _work(
         self, message: Message, process: Process, then: Callable[[], None], *, sends: bool
     ) -> None:
-        seconds = self._costs.handle(message, self.roles[process], sends=sends)
+        seconds = self.costs[process].handle(message, sends=sends)
         if seconds:
             self._timed.interpreters[process].work_on_loop(seconds, then)
         else:
@@ -42,5 +42,5 @@ class TimedNetwork(Network):
 
     def _delay(self, source: Process, target: Process) -> float:
         machines = [self._timed.interpreters[each].machine for each in (source, target)]
-        seconds = self._costs.units.message_ms / 1e3
-        return seconds if machines[0] is machines[1] else seconds + self._between
+        between = 0.0 if machines[0] is machines[1] else self._between
+        return self._on_machine + between

@@ -13,7 +13,7 @@ from simulation import addresses, clock, fixtures, logs, randomness
 from simulation.channel import Addresses, Endpoint, SimulatedServer
 from simulation.models import WORDS
 from simulation.process import Process
-from simulation.tails.costs import Costs, Role, retrieval_of
+from simulation.tails.costs import Costs, Ranks, Role, retrieval_of
 from simulation.tails.interpreter import Interpreter
 from simulation.tails.loop import TimedLoop
 from simulation.tails.machine import Machine
@@ -86,18 +86,17 @@ class TailSimulation:
         self._passages = passages_per_shard
         self.loop = TimedLoop(randomness.seeded(f"loop {seed}"))  # type: ignore[abstract]
         self.loop.handover = serving.handover_ms / 1e3
-        retrieval = retrieval_of(units, serving, passages_per_shard)
-        self._costs = Costs(serving, retrieval, randomness.seeded(f"costs {seed}"))
-        self._together = serving.together
+        self._serving, self._rng = serving, randomness.seeded(f"costs {seed}")
+        self._retrieval = retrieval_of(units, serving, passages_per_shard)
         self._network = TimedNetwork(
             self.loop,
             randomness.seeded(f"network {seed}"),
-            self._costs,
+            on_machine=serving.message_ms / 1e3,
             between_machines=hardware.network_seconds,
         )
         self.addresses = Addresses(self._network)
         self._questions = randomness.seeded(f"questions {seed}")
-        self._shared: Machine | None = None
+        self._shared: tuple[Machine, Ranks] | None = None
         self._machines: list[Machine] = []
         self._registries: list[Any] = []
         self._prepared: list[asyncio.Task[None]] = []
@@ -111,7 +110,8 @@ class TailSimulation:
         threads = self._threads(len(topology.nodes()))
         for name, numbers in topology.nodes().items():
             process = self._process(name, Role.NODE)
-            arguments = numbers, topology.shards, threads, self._costs, self._passages
+            costs = self._network.costs[process]
+            arguments = numbers, topology.shards, threads, costs, self._passages
             server = process.context().run(open_timed_node, fixtures.bundle(), *arguments)
             self._listen(process, server)
         for name, own in topology.groups().items():
@@ -130,15 +130,18 @@ class TailSimulation:
 
     def _process(self, name: str, role: Role) -> Process:
         process = Process(name)
-        machine = self._shared
-        if machine is None:
-            machine = Machine(self.loop, self._hardware.cores, self._together)
-            self._machines.append(machine)
+        machine, ranks = self._shared or self._machine()
         if self._topology.one_machine:
-            self._shared = machine
+            self._shared = machine, ranks
         self.loop.interpreters[process] = Interpreter(self.loop, process, machine)
-        self._network.roles[process] = role
+        costs = Costs(role, self._serving, self._retrieval, self._rng, ranks=ranks)
+        self._network.costs[process] = costs
         return process
+
+    def _machine(self) -> tuple[Machine, Ranks]:
+        machine = Machine(self.loop, self._hardware.cores, self._serving.together)
+        self._machines.append(machine)
+        return machine, Ranks(self._rng, self._serving.drift, self.loop.time)
 
     def _listen(self, process: Process, server: SimulatedServer) -> None:
         server.serving = True
@@ -149,7 +152,10 @@ class TailSimulation:
 
         def compose() -> Any:
             return open_timed_front(
-                fixtures.bundle(), self._costs, threads=self._hardware.cores, **options
+                fixtures.bundle(),
+                self._network.costs[process],
+                threads=self._hardware.cores,
+                **options,
             )
 
         front, part = process.context().run(compose)

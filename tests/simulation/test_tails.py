@@ -10,11 +10,13 @@ from simulated import simulate
 from units_made import serving_units, units
 
 from simulation.process import Process
-from simulation.tails.costs import Costs, retrieval_of
+from simulation.tails.costs import Costs, Ranks, Role, retrieval_of
 from simulation.tails.interpreter import Interpreter, Turn
 from simulation.tails.loop import TimedLoop
 from simulation.tails.machine import Machine, weight_of
 from simulation.tails.topology import Topology
+from winnow.cli.units.serving import fit_drift
+from winnow.sizing.serving import Drift
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -88,10 +90,37 @@ def test_callbacks_of_a_process_wait_while_its_event_loop_works() -> None:
 
 def test_drawn_times_have_the_measured_mean() -> None:
     serving = serving_units()
-    costs = Costs(serving, retrieval_of(units(), serving, 300), random.Random(1))
+    rng = random.Random(1)
+    ranks = Ranks(rng, Drift(), lambda: 0.0)
+    costs = Costs(Role.NODE, serving, retrieval_of(units(), serving, 300), rng, ranks=ranks)
     reads = [costs.read() for _ in range(2_000)]
     assert sum(reads) / len(reads) == pytest.approx(serving.read.ms / 1e3, rel=0.05)
     assert max(reads) <= 2 * serving.read.ms / 1e3
+
+
+def test_ranks_drift_as_times_of_equal_work_did() -> None:
+    """The drift that is fitted to drawn times is the one they were drawn with."""
+    drift, now, ranks = Drift(correlation=0.8, seconds=2.0), 0.0, list[float]()
+    drawn = Ranks(random.Random(1), drift, lambda: now)
+    for number in range(40_000):
+        now = 0.02 * number
+        ranks.append(drawn.draw())
+    assert min(ranks) >= 0
+    assert max(ranks) < 1
+    assert [sum(each < share for each in ranks) / len(ranks) for share in (0.1, 0.5, 0.9)] == (
+        pytest.approx([0.1, 0.5, 0.9], abs=0.05)
+    )
+    fitted = fit_drift([0.019 + 0.002 * each for each in ranks], 0.02)
+    assert fitted.correlation == pytest.approx(0.8, abs=0.05)
+    assert fitted.seconds == pytest.approx(2.0, rel=0.3)
+
+
+def test_times_without_a_drift_have_none() -> None:
+    rng = random.Random(1)
+    drawn = Ranks(rng, Drift(), lambda: 0.0)
+    ranks = [drawn.draw() for _ in range(5_000)]
+    assert fit_drift(ranks, 0.02).correlation == pytest.approx(0.0, abs=0.05)
+    assert fit_drift([0.02], 0.02) == Drift()
 
 
 def test_retrieval_takes_longer_from_larger_shards() -> None:

@@ -49,6 +49,15 @@ class CallCosts(_Costs):
     """Spread of these times."""
 
 
+class Drift(_Costs):
+    """How long a machine stays faster or slower, as the other work of its host changes."""
+
+    correlation: float = Field(default=0.0, ge=0, le=1)
+    """Correlation of the times of equal work that is done one right after the other."""
+    seconds: float = Field(default=1.0, gt=0)
+    """Time in which this correlation falls to 1/e."""
+
+
 class ServingUnits(_Costs):
     """Costs of fronts, content nodes and clients that serve."""
 
@@ -65,6 +74,7 @@ class ServingUnits(_Costs):
     """Reading a synthetic passage of 100 words while the other cores are idle."""
     together: float = Field(gt=0, le=1.5)
     """Speed of a core while all cores read, relative to its speed while the others are idle."""
+    drift: Drift = Drift()
     client_ms: NonNegativeFloat
     """A Python client, for a question."""
     message_ms: NonNegativeFloat

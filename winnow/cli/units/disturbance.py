@@ -1,8 +1,13 @@
-"""Reads a passage on every core, so that caches are as on a machine that answers questions."""
+"""Reads the same passage again and again, on every core before each measured call.
 
+So caches are as on a machine that answers questions.
+"""
+
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
+from statistics import fmean
 
 from winnow.bundle import load_bundle
 from winnow.reading import open_reader
@@ -26,8 +31,22 @@ class Disturbance(AbstractContextManager["Disturbance"]):
     def __call__(self) -> None:
         list(self._pool.map(self._read, range(cores())))
 
+    def read_for(self, seconds: float) -> tuple[list[float], list[float]]:
+        """Reads for some time on one core, and on all cores, in turn.
+
+        Returns the processor times of the reads on one core, and the mean of each on all cores.
+        """
+        end, alone, together = time.perf_counter() + seconds, list[float](), list[float]()
+        while time.perf_counter() < end:
+            alone.append(self._read(0))
+            together.append(fmean(self._pool.map(self._read, range(cores()))))
+        return alone, together
+
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
 
-    def _read(self, _: int) -> None:
+    def _read(self, _: int) -> float:
+        """Returns the processor time in seconds."""
+        began = time.thread_time()
         read_synthetic(self._reader, self._passage, _QUESTION_TOKENS)
+        return time.thread_time() - began

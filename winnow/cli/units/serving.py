@@ -34,6 +34,7 @@ from winnow.settings.common import cores
 from winnow.sizing.serving import (
     QUANTILES,
     CallCosts,
+    Drift,
     RetrievalCost,
     ServingUnits,
     SpreadCost,
@@ -50,6 +51,8 @@ _READS = 3
 _FRONTS = ((1, 1, 1), (8, 1, 1), (8, 1, 10), (4, 16, 1))
 """Content nodes, shards of each, and passages to read, of the measured fronts."""
 _TIMEOUT = 30.0
+_READING_SECONDS = 15.0
+"""Time in which the same passage is read again and again."""
 _EPILOGUE = 0.003
 """Seconds after an answer in which processes finish the call."""
 
@@ -71,8 +74,6 @@ class _NodeCosts:
     read: SpreadCost
     message_ms: float
     handover_ms: float
-    base_ms: float
-    """A call that reads, with the question's lower layers."""
 
 
 def write_many_passages(path: Path, count: int = PASSAGES) -> None:
@@ -113,12 +114,14 @@ def measure_serving(
     """
     questions = _encoded(bundle, plan.questions)
     with Disturbance(bundle.directory) as disturb:
+        progress.start("reading equal passages", None)
+        alone, reading = disturb.read_for(_READING_SECONDS)
         progress.start("calling content nodes", 2)
         with _node(indexes[SHARDS], threads=1) as (pid, address):
             node = signals.run(_probe_node(address, pid, disturb, questions))
         progress.advance()
         with _node(indexes[1], threads=cores()) as (pid, address):
-            large, together = signals.run(_probe_large(address, pid, disturb, questions, node))
+            large = signals.run(_probe_large(address, pid, disturb, questions))
             replies = signals.run(record_replies(address, bundle, questions[0].text))
         progress.advance()
         progress.start("asking fronts", len(_FRONTS))
@@ -145,7 +148,8 @@ def measure_serving(
             RetrievalCost(passages=PASSAGES, cost=large),
         ),
         read=node.read,
-        together=together,
+        together=min(fmean(alone) / fmean(reading), 1.0),
+        drift=fit_drift(alone, fmean(alone) + fmean(reading)),
         client_ms=asked[0].client_ms,
         message_ms=node.message_ms,
         handover_ms=node.handover_ms,
@@ -224,7 +228,6 @@ async def _probe_node(
         read=SpreadCost(ms=read_ms, spread=_spread(reading)),
         message_ms=message_ms,
         handover_ms=handover_ms,
-        base_ms=base_ms,
     )
 
 
@@ -233,19 +236,34 @@ async def _probe_large(
     pid: int,
     disturb: Callable[[], None],
     questions: Sequence[EncodedQuestion],
-    node: _NodeCosts,
-) -> tuple[SpreadCost, float]:
-    """Measures retrieval from a large shard, and how fast cores read together."""
+) -> SpreadCost:
+    """Measures retrieval from a large shard."""
     probe = NodeProbe(address, pid, disturb)
     await probe.wait_ready(1)
     for each in questions[:WARM_UP]:
         await probe.read(each, _READS * cores())
-    thread = [(await probe.retrieve(each)).node.busiest_thread for each in questions[::2]]
-    reads = 2 * cores()
-    calls = [(await probe.read(each, reads)).node.total for each in questions[1::2]]
+    thread = [(await probe.retrieve(each)).node.busiest_thread for each in questions]
     await probe.close()
-    together = node.read.ms * reads / max(fmean(calls) - node.base_ms, 0.01)
-    return SpreadCost(ms=fmean(thread), spread=_spread(thread)), min(max(together, 0.2), 1.2)
+    return SpreadCost(ms=fmean(thread), spread=_spread(thread))
+
+
+def fit_drift(seconds: Sequence[float], interval: float) -> Drift:
+    """Fits the drift of a machine to times of equal work, of which one began each `interval`.
+
+    Only the order of the times counts, so a few very long ones hardly do. The time of the drift is
+    the sum of the autocorrelations until they vanish.
+    """
+    times = np.array(seconds)
+    ranks = times.argsort().argsort() - (len(times) - 1) / 2
+    square, found = float(ranks @ ranks), list[float]()
+    for lag in range(1, len(times) // 2):
+        correlation = float(ranks[lag:] @ ranks[:-lag]) / square
+        if correlation <= 0:
+            break
+        found.append(correlation)
+    if not found:
+        return Drift()
+    return Drift(correlation=found[0], seconds=interval * sum(found) / found[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
