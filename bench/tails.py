@@ -213,7 +213,7 @@ def _simulate(
 
     def simulate(run: tuple[int, int]) -> Any:
         seed, number = run
-        return simulate_cluster(rounds[seed], number, clients, answers // len(rounds), seed)
+        return simulate_cluster(rounds[seed], number, clients, answers // len(rounds) or 1, seed)
 
     runs = list(itertools.product(range(len(rounds)), shards))
     progress.start("simulating clusters", len(runs))
