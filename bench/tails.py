@@ -33,6 +33,7 @@ from bench.scenarios.measurements import latencies
 from winnow.bundle import load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.units.asking import processor_seconds
+from winnow.cli.units.report import speeds
 from winnow.cli.units.serving import (
     PASSAGES,
     SHARDS,
@@ -191,6 +192,7 @@ def compare(options: argparse.Namespace, directory: Path) -> list[Figure]:
             rounds.append(directory / f"units-{number}.json")
             for path in filter(None, (rounds[-1], options.units_out)):
                 path.write_text(units.model_dump_json(indent=2), encoding="utf-8")
+            progress.say(speeds(serving))
             progress.start(f"measuring clusters: round {number + 1}", len(shards))
             for each in shards:
                 measure_cluster(indexes[each], each, clients, comparison, options.seconds)

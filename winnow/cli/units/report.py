@@ -40,6 +40,15 @@ def tables(units: UnitCosts) -> Iterator[Table]:
         yield _serving(units.serving)
 
 
+def speeds(units: ServingUnits) -> str:
+    """Says how fast cores are together, and for how long a machine stays faster or slower."""
+    drift = units.drift
+    return (
+        f"speed of a core while all read: {units.together:.2f} of its speed alone; correlation of "
+        f"equal reads: {drift.correlation:.2f}, which falls to 1/e in {drift.seconds:.1f} s"
+    )
+
+
 def _serving(units: ServingUnits) -> Table:
     front, node = units.front, units.node
     rows = [
@@ -57,8 +66,8 @@ def _serving(units: ServingUnits) -> Table:
         ("a message between processes, waiting", units.message_ms),
         ("work that is handed to a thread, waiting", units.handover_ms),
     ]
-    title = f"speed of a core while all read: {units.together:.2f} of its speed alone"
-    return table(("while serving", "ms"), [(name, f"{ms:.3f}") for name, ms in rows], title=title)
+    serving = [(name, f"{ms:.3f}") for name, ms in rows]
+    return table(("while serving", "ms"), serving, title=speeds(units))
 
 
 def _shards(units: UnitCosts) -> Table:
