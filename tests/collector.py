@@ -9,7 +9,6 @@ from typing import Any
 import grpc
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.proto.trace.v1 import trace_pb2
-from tenacious import LONG
 
 
 class Collector(trace_service_pb2_grpc.TraceServiceServicer):
@@ -31,7 +30,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
     ) -> trace_service_pb2.ExportTraceServiceResponse:
         self.metadata = dict(context.invocation_metadata())
         self.asked.set()
-        self.go_on.wait(LONG)
+        self.go_on.wait()  # `collecting` ends it
         if self.refuses is not None:
             context.abort(self.refuses, "not today")
         for part in request.resource_spans:

@@ -23,7 +23,6 @@ from winnow.domain.reading import Reading
 from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.policy.load import LoadSettings, ReadLoad
-from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.security.from_settings import ServerSecurity
 from winnow.security.peers import PLAIN_TEXT
@@ -39,6 +38,7 @@ from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.http.answers import answer_operations
 from winnow.stateless.http.call import Gate, HttpOperation, OperationLimits
 from winnow.stateless.http.connection_limiter import ConnectionLimiter
+from winnow.stateless.http.outer_app import OuterApp
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.metrics import RpcMetrics
@@ -221,10 +221,10 @@ def _patience_with_clients() -> Iterator[None]:
     A client may be late with its headers, its body or reading its reply on a busy machine.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vars(BoundedReceive)["__init__"], "__defaults__", (LONG,))
         limits = vars(ConnectionLimiter)["__init__"].__kwdefaults__
         for name in ("header_timeout", "reply_timeout"):
             patch.setitem(limits, name, LONG)
+        patch.setitem(vars(OuterApp)["__init__"].__kwdefaults__, "reply_timeout", LONG)
         yield
 
 

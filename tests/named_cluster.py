@@ -53,7 +53,7 @@ async def named_cluster(
     *,
     holders: str = "a",
     journal: str = "",
-    seconds: float = 2 * LONG,
+    seconds: float = LONG,
     **indexes: Path,
 ) -> AsyncIterator[NamedCluster]:
     """Runs nodes, each named by a letter, and a front.

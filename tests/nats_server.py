@@ -1,6 +1,5 @@
 """A NATS server with JetStream, for tests that need a real one."""
 
-import json
 import shutil
 import signal
 import subprocess
@@ -42,9 +41,6 @@ class NatsServer:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         until(lambda: bool(list(ports.glob("*.ports"))) or self._ended())
         assert not self._ended(), (self._directory / "log").read_text()
-        (file,) = ports.glob("*.ports")
-        until(lambda: bool(file.read_text().strip()))
-        self._port = int(json.loads(file.read_text())["nats"][0].rpartition(":")[2])
         return self
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:

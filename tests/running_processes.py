@@ -15,7 +15,7 @@ Run = Callable[[], Coroutine[Any, Any, object]]
 
 @contextlib.asynccontextmanager
 async def running(
-    runs: Sequence[Run], address: str, seconds: float = 2 * LONG
+    runs: Sequence[Run], address: str, seconds: float = LONG
 ) -> AsyncIterator[AsyncClient]:
     """A client of what these tasks serve at an address; fails if one ends, or after `seconds`."""
     tasks = [asyncio.create_task(run()) for run in runs]

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from winnow.deadline import Deadline
@@ -52,6 +52,17 @@ class Change:
         async with asyncio.timeout(seconds):
             while not condition():
                 await self._next.wait()
+
+
+def growing(seconds: float, longest: float = 64.0) -> Iterator[float]:
+    """Yields times that double, for attempts that have no time to begin on a busy machine.
+
+    The caller leaves the loop after an attempt that began. Fails after the longest one.
+    """
+    while seconds <= longest:
+        yield seconds
+        seconds *= 2
+    raise AssertionError(f"it did not begin within {longest:g} s")
 
 
 async def available(work: Callable[[], Awaitable[Result]], seconds: float = LONG) -> Result:

@@ -267,7 +267,7 @@ async def _front(
     looking = asyncio.create_task(known.run())
     stack.push_async_callback(asyncio.wait, [looking])
     stack.callback(looking.cancel)
-    await asyncio.wait_for(builder.wait_until_serving(LONG), 2 * LONG)
+    await asyncio.wait_for(builder.wait_until_serving(LONG), LONG)
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), tracer=tracer)
     )

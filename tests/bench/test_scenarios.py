@@ -80,10 +80,12 @@ def test_mapped_files_are_not_anonymous_memory() -> None:
 
 
 def test_an_open_file_counts_as_a_descriptor(tmp_path: Path) -> None:
-    """In a process in which nothing else opens or closes files."""
+    """Counts those of another process, in which nothing else opens files."""
 
     def count(*passed: int) -> int:
-        with subprocess.Popen(["cat"], stdin=-1, stdout=-1, pass_fds=passed) as cat:
+        with subprocess.Popen(
+            ["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=passed
+        ) as cat:
             assert cat.stdin is not None
             assert cat.stdout is not None
             cat.stdin.write(b"started\n")

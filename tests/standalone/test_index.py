@@ -467,7 +467,7 @@ def test_a_write_that_takes_longer_than_its_timeout_ends(
     may_go_on, encode = threading.Event(), FeedEncoder._encode
 
     def encode_late(encoder: FeedEncoder, write: Write, with_tokens: bool) -> Write:
-        may_go_on.wait()
+        assert may_go_on.wait(60)
         return encode(encoder, write, with_tokens)
 
     monkeypatch.setattr(FeedEncoder, "_encode", encode_late)

@@ -105,7 +105,7 @@ def test_no_acknowledged_write_is_lost_when_a_node_is_killed_under_writes(
     os.kill(cluster.processes.pid("node 0"), signal.SIGKILL)
     until(lambda: "node 0" in cluster.processes.exit_codes())
     cluster.processes.restart("node 0")
-    thread.join(2 * LONG)
+    thread.join(LONG)
     assert not thread.is_alive()
     assert not errors
     assert len(stored) == 120

@@ -215,7 +215,7 @@ def test_commands_read_credentials_from_variables(secured: Secured) -> None:
 
     def asked() -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
-            [*words, ASKED], env=environment, capture_output=True, timeout=2 * LONG, check=False
+            [*words, ASKED], env=environment, capture_output=True, timeout=LONG, check=False
         )
 
     done = asked()

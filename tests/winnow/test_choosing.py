@@ -15,7 +15,7 @@ from doubling_model import doubling_model
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
-from tenacious import LONG
+from tenacious import LONG, growing
 
 from winnow.errors import ArtefactError
 from winnow.inference import openvino
@@ -155,17 +155,18 @@ chooser.open("reader.onnx", {"openvino": hang, "onnxruntime": hang}, [])
 """
 
 
-def ended_by_hanging(seconds: float) -> "subprocess.CompletedProcess[str]":
+def ended_after(seconds: float) -> "subprocess.CompletedProcess[str]":
+    """A process whose model may hang for `seconds`, once it has ended."""
     command = [sys.executable, "-c", HANGS, str(seconds)]
     return subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=False)
 
 
 def test_a_runtime_that_hangs_ends_the_process_which_says_where() -> None:
-    ended = ended_by_hanging(seconds := 0.5)
-    while "in hang" not in ended.stderr and seconds < 30:  # it had no time to begin
-        ended = ended_by_hanging(seconds := seconds * 4)
-    assert ended.returncode == 1
-    assert "in hang" in ended.stderr
+    for seconds in growing(0.5):
+        ended = ended_after(seconds)
+        assert ended.returncode == 1
+        if "in hang" in ended.stderr:
+            break
     assert "choose another one with --runtime" in ended.stdout + ended.stderr
 
 

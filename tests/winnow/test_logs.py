@@ -51,7 +51,7 @@ def _colours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a slow machine the last lines take longer, and a second has fewer of them."""
+    """Gives closing `LONG` seconds, and stops the clock by which lines are sampled."""
     monkeypatch.setattr("winnow.telemetry.logs._CLOSE_SECONDS", LONG)
     monkeypatch.setattr("winnow.telemetry.logs.LogSampler", lambda _: LogSampler(ManualClock()))
 

@@ -118,6 +118,7 @@ async def catalog_node(root: Path, index: Path, bundle: Bundle) -> AsyncIterator
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tries again at once; merges no deleted tenant for `LONG` seconds."""
     monkeypatch.setattr(node_indexes, "_LINGER", 0.0)
     monkeypatch.setattr(assigned_shards, "_RETRY_AFTER", 0.1)
     monkeypatch.setattr(policy, "_TENANT_SECONDS", LONG)  # no merge while a shard is archived

@@ -50,10 +50,7 @@ pytestmark = pytest.mark.bundle
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow node reads its journal before it replies, and merges nothing while it archives.
-
-    No thread that checks files holds a shard that is archived.
-    """
+    """Waits `LONG` for the journal; merges no deleted tenant and checks no files meanwhile."""
     monkeypatch.setattr(journal_composing, "_CATCH_UP_SECONDS", LONG)
     monkeypatch.setattr(policy, "_TENANT_SECONDS", LONG)
     monkeypatch.setattr(composing_shard, "_FILE_CHECK_INTERVAL", LONG)

@@ -45,7 +45,7 @@ async def fail(node: JournaledNode, write: Write) -> None:
 async def fail_frozen(
     node: JournaledNode, link: FaultyLink, write: Write, patch: pytest.MonkeyPatch
 ) -> None:
-    """The link freezes in the step that sends the entry: the node sends none if it knows before."""
+    """Freezes the link just before the node publishes, and expects the write to fail."""
     journal, sent = node.shard._journal, list[str]()
     publish = journal.publish
 

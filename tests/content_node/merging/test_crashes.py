@@ -12,7 +12,7 @@ from bench.crashes.expected import Draft, ExpectedShard, MismatchError, match_st
 from bench.crashes.run import Totals, run_crashes
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(900)
 async def test_a_shard_that_is_killed_again_and_again_holds_what_was_acknowledged() -> None:
     seen: list[Totals] = []
     last = await run_crashes(6, math.inf, random.Random(20_150_727), seen.append, calls=8)

@@ -11,7 +11,7 @@ from awaited import AwaitedCount
 from fakes import FakeShardWriter
 from heap_in_use import counted, kept
 from listening import listening, new_server
-from tenacious import LONG
+from tenacious import LONG, growing
 
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
@@ -250,10 +250,11 @@ async def test_a_node_that_is_gone_is_unavailable() -> None:
 async def test_a_node_that_hangs_is_given_up_at_the_deadline() -> None:
     async with reached() as (servicer, writer):
         servicer.shard.hangs = True
-        async with asyncio.timeout(LONG):
-            while not servicer.shard.hanging.is_set():  # the call may not arrive in time
-                with pytest.raises(DeadlineExceededError):
-                    await writer.write([putting("a")], Deadline.after(2.0))
+        for seconds in growing(2.0):
+            with pytest.raises(DeadlineExceededError):
+                await writer.write([putting("a")], Deadline.after(seconds))
+            if servicer.shard.hanging.is_set():
+                break
         await asyncio.wait_for(servicer.shard.released.wait(), LONG)
 
 

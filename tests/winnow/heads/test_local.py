@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from scripted_store import ScriptedStore, label_of, versioned_head
 from small_heads import FINGERPRINT, WIDTH, small_head
 from structlog.testing import capture_logs
-from tenacious import LONG, happens, turn
+from tenacious import LONG, growing, happens, turn
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied, SequencePrediction, TokenPrediction
@@ -183,8 +183,8 @@ async def test_heads_in_memory_do_not_wait_for_heads_that_load(group: LoadedHead
     group.store.add("topic")
     await group.one()
     group.store.go_on.clear()
-    for _ in range(5):  # the process may stand still for all of the time
-        intent, topic = await group.apply("intent", "topic", seconds=4.0)
+    for seconds in growing(4.0):
+        intent, topic = await group.apply("intent", "topic", seconds=seconds)
         if intent.failure is None:
             break
     assert said(intent) == label_of(1)
@@ -604,12 +604,9 @@ async def test_predictions_go_on_while_versions_change(tmp_path: Path) -> None:
             found: Sequence[Applied] = sum(
                 await asyncio.gather(*(predict(1250) for _ in range(8))), list[Applied]()
             )
-            versions = {each.version for each in found}
-            async with asyncio.timeout(LONG):  # the publisher may stand still for a while
-                while len(versions) <= 3:
-                    (later,) = await predict(1)
-                    assert said(later) == label_of(later.version)
-                    versions.add(later.version)
+            later: list[Applied] = []
+            while len(versions_of([*found, *later])) <= 3 and not publishing.done():
+                later += await predict(1)  # the publisher may have stood still
             stop.set()
             await publishing
     finally:
@@ -617,10 +614,14 @@ async def test_predictions_go_on_while_versions_change(tmp_path: Path) -> None:
         warm.close()
         threads.close()
     assert len(found) == 10_000
-    for each in found:
+    for each in (*found, *later):
         assert said(each) == label_of(each.version)
         assert each.version in served
-    assert len(versions) > 3
+    assert len(versions_of([*found, *later])) > 3
+
+
+def versions_of(applied: Sequence[Applied]) -> set[int | None]:
+    return {each.version for each in applied}
 
 
 async def test_heads_are_served_from_afar_and_replaced(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from head_server import ServedHeads
 from prometheus_client import CollectorRegistry
 from small_heads import FINGERPRINT, WIDTH, small_head
-from tenacious import LONG, happens
+from tenacious import LONG, growing, happens
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied
@@ -165,7 +165,7 @@ async def test_a_front_that_gives_up_frees_every_server() -> None:
 async def test_deadlines_travel_along() -> None:
     hangs = Hangs()
     async with scene([hangs]) as there:
-        for seconds in (2.0, 4.0, 8.0, 16.0, 32.0):  # a process may stand still for all of a time
+        for seconds in growing(2.0):
             began = time.monotonic()
             (applied,) = await there.heads.apply(some_states(), ["x"], Deadline.after(seconds))
             assert time.monotonic() - began >= seconds - 0.1

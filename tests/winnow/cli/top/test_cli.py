@@ -58,7 +58,7 @@ def test_a_key_is_shown_to_the_front(
 def test_json_is_a_line_with_the_cluster_and_what_metrics_tell(
     front: tuple[ShowingFront, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    port = MetricsEndpoint(front_metrics(3), seconds=LONG).start("127.0.0.1", 0)
+    port = MetricsEndpoint(front_metrics(3)).start("127.0.0.1", 0)
     metrics = ["--metrics", f"127.0.0.1:{port}", "--metrics", "127.0.0.1:1"]
     code, out, _ = run(
         capsys, "--address", front[1], "--once", "--json", "--every", "0.1", *metrics
