@@ -7,7 +7,8 @@ clients in closed loops. Does so in several rounds, since the speed of a machine
 the same clusters from the unit costs of each round alone. Nothing else should run. It takes about
 a quarter of an hour.
 
-The result is each simulated p50 and p99 of all rounds, divided by the measured one.
+The result is each simulated p50 and p99 of all rounds, divided by the measured one, with the lowest
+and the highest ratio of a round.
 """
 
 import argparse
@@ -22,12 +23,13 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from statistics import fmean
 
 from bench.figures import Figure, print_figures
-from bench.quantiles import Estimate, quantile, ratio
+from bench.quantiles import nearest_rank
 from bench.scenarios.load import FrontAsker, Load
 from bench.scenarios.measurements import latencies
 from winnow.bundle import load_bundle
@@ -54,54 +56,73 @@ _PASSAGES_TO_READ = 3
 _WARM_UP = 60
 _TIMEOUT = 30.0
 _PLAIN = ("--cache-mb", "0", "--answer-cache-mb", "0", "--brown-out-floor", "1")
+_SIMULATED = 3
 _LEVELS = {"p50": 0.5, "p99": 0.99}
 
 
-@dataclass(slots=True)
+_Load = tuple[int, int]
+"""Shards and clients."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers of one load on one cluster, in all rounds."""
+    """The answers of one load on one cluster in one round."""
 
-    seconds: list[float] = field(default_factory=list)
-    processor_ms: float = 0.0
-    """Processor time of all answers: of front, nodes and client together."""
-
-    def add(self, seconds: Sequence[float], processor_ms: float) -> None:
-        """Adds answers with their latencies and their mean processor time."""
-        self.seconds += seconds
-        self.processor_ms += processor_ms * len(seconds)
-
-    @property
-    def mean_processor_ms(self) -> float:
-        return self.processor_ms / max(len(self.seconds), 1)
+    seconds: Sequence[float]
+    processor_ms: float
+    """Processor time of an answer: of front, nodes and client together."""
 
 
 class Comparison:
-    """The measured and the simulated answers of every load, in all rounds."""
+    """The measured and the simulated answers of every load, by rounds.
+
+    Answers of about the same time are alike, so an interval for independent ones would be too
+    narrow. The spread of a figure is that of the rounds.
+    """
 
     def __init__(self) -> None:
-        self.measured: dict[tuple[int, int], Answers] = defaultdict(Answers)
-        """By shards and clients."""
-        self.simulated: dict[tuple[int, int], Answers] = defaultdict(Answers)
+        self.measured: dict[_Load, list[Answers]] = defaultdict(list)
+        self.simulated: dict[_Load, list[Answers]] = defaultdict(list)
 
     def figures(self) -> list[Figure]:
         """Returns the figures of all loads."""
         return [
             figure
-            for shards, clients in sorted(self.measured)
-            for figure in self._figures(f"{shards} x {clients}", (shards, clients))
+            for load in sorted(self.measured)
+            for figure in _figures(load, self.measured[load], self.simulated[load])
         ]
 
-    def _figures(self, group: str, load: tuple[int, int]) -> Iterator[Figure]:
-        real, simulated = self.measured[load], self.simulated[load]
-        yield Figure(group, "answers", len(real.seconds))
-        for name, level in _LEVELS.items():
-            own, found = (quantile(each.seconds, level) for each in (real, simulated))
-            yield _in_ms(group, f"measured {name}", own)
-            yield _in_ms(group, f"simulated {name}", found)
-            yield _within(group, f"simulated / measured {name}", ratio(found, own))
-        for name, each in (("measured", real), ("simulated", simulated)):
-            title = f"{name} processor time of an answer"
-            yield Figure(group, title, each.mean_processor_ms, "ms")
+
+def _figures(
+    load: _Load, measured: Sequence[Answers], simulated: Sequence[Answers]
+) -> Iterator[Figure]:
+    group = f"{load[0]} x {load[1]}"
+    yield Figure(group, "answers", sum(len(each.seconds) for each in measured))
+    for name, level in _LEVELS.items():
+        real, found = (_quantiles(each, level) for each in (measured, simulated))
+        yield _figure(group, f"measured {name}", real, "ms")
+        yield _figure(group, f"simulated {name}", found, "ms")
+        ratios = [one / other for one, other in zip(found, real, strict=True)]
+        yield replace(
+            _figure(group, f"simulated / measured {name}", ratios),
+            target=f"within {WITHIN:.0%}",
+            holds=abs(ratios[0] - 1) <= WITHIN,
+        )
+    for name, rounds in (("measured", measured), ("simulated", simulated)):
+        title = f"{name} processor time of an answer"
+        times = [each.processor_ms for each in rounds]
+        yield _figure(group, title, [fmean(times), *times], "ms")
+
+
+def _quantiles(rounds: Sequence[Answers], level: float) -> list[float]:
+    """Returns a quantile of all answers, and then that of each round, in milliseconds."""
+    parts = [each.seconds for each in rounds]
+    return [1e3 * nearest_rank(part, level) for part in ([*chain(*parts)], *parts)]
+
+
+def _figure(group: str, name: str, values: Sequence[float], unit: str = "") -> Figure:
+    """Returns a figure from the value of all rounds, and that of each."""
+    return Figure(group, name, values[0], unit, spread=(min(values[1:]), max(values[1:])))
 
 
 def measure_cluster(
@@ -114,13 +135,11 @@ def measure_cluster(
         asyncio.run(cluster.wait_ready())
         pids = cluster.processes.pids()
         for count in clients:
-            answers = comparison.measured[shards, count]
-            asyncio.run(_measure_load(cluster.address, pids, count, seconds, answers))
+            answers = asyncio.run(_measure_load(cluster.address, pids, count, seconds))
+            comparison.measured[shards, count].append(answers)
 
 
-async def _measure_load(
-    address: str, pids: Sequence[int], clients: int, seconds: float, answers: Answers
-) -> None:
+async def _measure_load(address: str, pids: Sequence[int], clients: int, seconds: float) -> Answers:
     async with AnswerClient(address) as client:
         asker = FrontAsker(client, _TIMEOUT, _PASSAGES_TO_READ)
         load = Load(asker, synthetic_questions())
@@ -131,55 +150,36 @@ async def _measure_load(
         await load.run_closed_loop(clients, seconds)
         spent = sum(map(processor_seconds, pids)) + time.process_time() - before
     outcomes = load.outcomes[load.phase]
-    answers.add(latencies(outcomes), 1e3 * spent / max(len(outcomes), 1))
+    return Answers(latencies(outcomes), 1e3 * spent / max(len(outcomes), 1))
 
 
-def simulate_cluster(
-    units: Path, shards: int, clients: Sequence[int], answers: int, seed: int
-) -> Any:
-    """Simulates the same loads in another process; returns its rows."""
-    flags = ["--units", str(units), "--shards", str(shards), "--one-machine", "--json"]
+def simulate_cluster(units: Path, load: _Load, answers: int, seed: int) -> Answers:
+    """Simulates the same load in another process."""
+    shards, clients = load
+    flags = ["--units", str(units.resolve()), "--shards", str(shards), "--one-machine", "--json"]
     flags += ["--passages-to-read", str(_PASSAGES_TO_READ), "--cores", str(cores())]
     flags += ["--passages-per-shard", str(PASSAGES // shards), "--answers", str(answers)]
-    flags += ["--seed", str(seed)]
-    flags += [flag for each in clients for flag in ("--clients", str(each))]
+    flags += ["--seed", str(seed), "--clients", str(clients)]
     done = subprocess.run(
         [sys.executable, "-m", "simulation", "tails", *flags],
         check=True,
         stdout=subprocess.PIPE,
         cwd=Path(__file__).parents[1],
     )
-    return json.loads(done.stdout)
+    (row,) = json.loads(done.stdout)
+    return Answers([each / 1e3 for each in row["latencies_ms"]], row["processor_ms"])
 
 
-def _summary(load: tuple[int, int], answers: Answers) -> str:
+def _summary(load: _Load, rounds: Sequence[Answers]) -> str:
     """Returns a line that is there even if a simulation fails."""
-    p50, p99 = (1e3 * quantile(answers.seconds, level).value for level in _LEVELS.values())
-    return (
-        f"{load[0]} x {load[1]}: {len(answers.seconds)} answers, p50 {p50:.1f} ms, p99 {p99:.1f} "
-        f"ms, {answers.mean_processor_ms:.1f} ms of processor time each"
-    )
-
-
-def _in_ms(group: str, name: str, estimate: Estimate) -> Figure:
-    spread = 1e3 * estimate.low, 1e3 * estimate.high
-    return Figure(group, name, 1e3 * estimate.value, "ms", spread=spread)
-
-
-def _within(group: str, name: str, found: Estimate) -> Figure:
-    return Figure(
-        group,
-        name,
-        found.value,
-        spread=(found.low, found.high),
-        target=f"within {WITHIN:.0%}",
-        holds=abs(found.value - 1) <= WITHIN,
-    )
+    p50, p99 = (_quantiles(rounds, level)[0] for level in _LEVELS.values())
+    return f"{load[0]} x {load[1]}: p50 {p50:.1f} ms, p99 {p99:.1f} ms"
 
 
 def compare(options: argparse.Namespace, directory: Path) -> list[Figure]:
     """Measures unit costs and clusters, and simulates the clusters; returns the figures."""
-    shards, clients = options.shards or [1, 2, 4, 8], options.clients or [1, 4]
+    shards = sorted(set(options.shards or [1, 2, 4, 8]))
+    clients = sorted(set(options.clients or [1, 4]))
     comparison, bundle = Comparison(), load_bundle(default_bundle())
     with StageProgress() as progress:
         progress.start("building indexes", None)
@@ -197,45 +197,46 @@ def compare(options: argparse.Namespace, directory: Path) -> list[Figure]:
             for each in shards:
                 measure_cluster(indexes[each], each, clients, comparison, options.seconds)
                 progress.advance()
-        for load, answers in comparison.measured.items():
-            progress.say(_summary(load, answers))
-        _simulate(rounds, shards, clients, options.answers, comparison, progress)
+        for load, measured in comparison.measured.items():
+            progress.say(_summary(load, measured))
+        _simulate(rounds, comparison, progress)
     return comparison.figures()
 
 
-def _simulate(
-    rounds: Sequence[Path],
-    shards: Sequence[int],
-    clients: Sequence[int],
-    answers: int,
-    comparison: Comparison,
-    progress: StageProgress,
-) -> None:
-    """Simulates each cluster from the unit costs of each round."""
+def _simulate(rounds: Sequence[Path], comparison: Comparison, progress: StageProgress) -> None:
+    """Simulates each load of each round from the unit costs of the round.
 
-    def simulate(run: tuple[int, int]) -> Any:
-        seed, number = run
-        return simulate_cluster(rounds[seed], number, clients, answers // len(rounds) or 1, seed)
+    Each has `_SIMULATED` answers for a measured one, so that rounds weigh the same on both sides.
+    """
 
-    runs = list(itertools.product(range(len(rounds)), shards))
+    def simulate(run: tuple[int, _Load]) -> Answers:
+        number, load = run
+        count = _SIMULATED * len(comparison.measured[load][number].seconds)
+        return simulate_cluster(rounds[number], load, count, seed=number)
+
+    runs = list(itertools.product(range(len(rounds)), comparison.measured))
     progress.start("simulating clusters", len(runs))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for rows in pool.map(simulate, runs):
-            for row in rows:
-                own = comparison.simulated[row["shards"], row["clients"]]
-                own.add([each / 1e3 for each in row["latencies_ms"]], row["processor_ms"])
+        for (_, load), answers in zip(runs, pool.map(simulate, runs), strict=True):
+            comparison.simulated[load].append(answers)
             progress.advance()
+
+
+def _count(text: str) -> int:
+    """Reads a positive number. Raises ArgumentTypeError for another text."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"must be a positive number, not {text}")
+    return int(text)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench tails`."""
     add = parser.add_argument
-    add("--shards", type=int, action="append", help="number of shards; may be repeated")
-    add("--clients", type=int, action="append", help="number of clients; may be repeated")
-    add("--rounds", type=int, default=4, help="rounds of measurements")
+    add("--shards", type=_count, action="append", help="number of shards; may be repeated")
+    add("--clients", type=_count, action="append", help="number of clients; may be repeated")
+    add("--rounds", type=_count, default=4, help="rounds of measurements")
     add("--seconds", type=float, default=8.0, help="seconds of each load in a round")
-    add("--questions", type=int, default=60, help="questions of each measurement of unit costs")
-    add("--answers", type=int, default=1_600, help="answers of each simulated load in all rounds")
+    add("--questions", type=_count, default=60, help="questions of each measurement of unit costs")
     add("--units-out", type=Path, help="file for the unit costs of the last round")
     add("--work", type=Path, help="directory in which indexes are kept for another run")
 

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from random import Random
@@ -41,19 +41,18 @@ class Ranks:
     """Draws how slow each work of a machine is: a rank from 0 for the fastest to 1.
 
     All ranks are equally likely. Those of about the same time are similar, since a machine stays
-    faster or slower than usual for a while.
+    faster or slower than usual for a while. Its time is that of its work at its mean speed: in
+    simulated time a fast machine would do more work, so that low ranks were likelier.
     """
 
-    def __init__(self, rng: Random, drift: Drift, clock: Callable[[], float]) -> None:
-        self._rng, self._drift, self._clock = rng, drift, clock
-        self._level, self._since = rng.gauss(), clock()
+    def __init__(self, rng: Random, drift: Drift, cores: int) -> None:
+        self._rng, self._drift, self._cores = rng, drift, cores
+        self._level = rng.gauss()
 
-    def draw(self) -> float:
-        """Draws the rank of work that begins now."""
-        now = self._clock()
-        kept = math.exp((self._since - now) / self._drift.seconds)
+    def draw(self, seconds: float) -> float:
+        """Draws the rank of work that takes a core `seconds` in the mean."""
+        kept = math.exp(-seconds / self._cores / self._drift.seconds)
         self._level = kept * self._level + math.sqrt(1 - kept**2) * self._rng.gauss()
-        self._since = now
         part = self._drift.correlation
         value = math.sqrt(part) * self._level + math.sqrt(1 - part) * self._rng.gauss()
         return min(NormalDist().cdf(value), _HIGHEST)
@@ -77,8 +76,9 @@ class Costs:
 
     def retrieve(self) -> tuple[float, float]:
         """Draws the times to retrieve from one shard: in Python, and in native code."""
-        factor = self._factor(self.retrieval.spread) * _MS
-        return self.retrieval.python_ms * factor, self.retrieval.native_ms * factor
+        own = self.retrieval
+        factor = self._factor(own.spread, own.python_ms + own.native_ms) * _MS
+        return own.python_ms * factor, own.native_ms * factor
 
     def read(self) -> float:
         """Draws the time to read a passage."""
@@ -91,9 +91,10 @@ class Costs:
         units, calls = self.units, sends == (message.part is Part.REQUEST)
         if message.method == "Answer":
             ms = units.client_ms if self.role is Role.CLIENT else units.question_ms
-            return ms / 2 * _MS * self._factor(units.front.spread)
+            return ms / 2 * _MS * self._factor(units.front.spread, ms / 2)
         costs = units.front if calls else units.node
-        return self._call_ms(costs, message) / 2 * _MS * self._factor(costs.spread)
+        ms = self._call_ms(costs, message) / 2
+        return ms * _MS * self._factor(costs.spread, ms)
 
     def _call_ms(self, costs: CallCosts, message: Message) -> float:
         if message.method in _RETRIEVING:
@@ -101,11 +102,11 @@ class Costs:
         return costs.read_ms
 
     def _draw(self, cost: SpreadCost) -> float:
-        return cost.ms * _MS * self._factor(cost.spread)
+        return cost.ms * _MS * self._factor(cost.spread, cost.ms)
 
-    def _factor(self, spread: Sequence[float]) -> float:
-        """Draws a factor with these quantiles, with straight lines between them."""
-        share = self.ranks.draw()
+    def _factor(self, spread: Sequence[float], ms: float) -> float:
+        """Draws a factor for work of `ms`; it has these quantiles, and straight lines between."""
+        share = self.ranks.draw(ms * _MS)
         after = bisect_right(QUANTILES, share)
         low, high = QUANTILES[after - 1], QUANTILES[after]
         part = (share - low) / (high - low)

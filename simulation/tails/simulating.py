@@ -141,7 +141,7 @@ class TailSimulation:
     def _machine(self) -> tuple[Machine, Ranks]:
         machine = Machine(self.loop, self._hardware.cores, self._serving.together)
         self._machines.append(machine)
-        return machine, Ranks(self._rng, self._serving.drift, self.loop.time)
+        return machine, Ranks(self._rng, self._serving.drift, self._hardware.cores)
 
     def _listen(self, process: Process, server: SimulatedServer) -> None:
         server.serving = True

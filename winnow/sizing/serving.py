@@ -54,7 +54,7 @@ class Drift(_Costs):
 
     correlation: float = Field(default=0.0, ge=0, le=1)
     """Correlation of the times of equal work that is done one right after the other."""
-    seconds: float = Field(default=1.0, gt=0)
+    seconds: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     """Time in which this correlation falls to 1/e."""
 
 
