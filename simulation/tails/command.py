@@ -3,7 +3,8 @@
     winnow bench unit-costs --out units.json
     python -m simulation tails --units units.json --shards 1 --shards 8 --clients 4
 
-Prints p50 and p99 of the answers, each with its 95 % interval.
+Prints p50 and p99 of the answers, each with its 95 % interval. The intervals assume independent
+answers, so they are too narrow if the units have a drift.
 """
 
 import argparse
