@@ -361,6 +361,39 @@ async def test_draining_lets_running_calls_end(registry: CollectorRegistry) -> N
         await draining
 
 
+async def test_draining_waits_until_cancelled_calls_have_cleaned_up(
+    registry: CollectorRegistry,
+) -> None:
+    """Otherwise the event loop ends first, and gRPC logs a traceback for each of these calls."""
+    begun, cleaning, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    cleaned_up = False
+
+    class Slow(answer_pb2_grpc.AnswerServiceServicer):
+        async def Answer(self, request: Any, context: Any) -> Any:
+            nonlocal cleaned_up
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cleaning.set()
+                await go_on.wait()
+                cleaned_up = True
+
+    server = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry)))
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Slow(), server.grpc)
+    port = await server.start("127.0.0.1:0")
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        running = asyncio.ensure_future(ask(channel, "x"))
+        await asyncio.wait_for(begun.wait(), LONG)
+        draining = asyncio.create_task(server.drain(0))
+        await asyncio.wait_for(cleaning.wait(), LONG)
+        asyncio.get_running_loop().call_later(0.2, go_on.set)
+        await draining
+        assert cleaned_up
+        with pytest.raises(grpc.aio.AioRpcError):
+            await running
+
+
 async def test_a_watcher_that_leaves_takes_nothing_from_the_others(
     server: Server, channel: grpc.aio.Channel
 ) -> None:

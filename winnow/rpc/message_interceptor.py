@@ -25,6 +25,8 @@ Takes the method and the metadata. Reading the message would be about a third of
 rejected call.
 """
 _Handler = Callable[..., Any]
+_CLEANUP_SECONDS = 5.0
+"""Maximum seconds to wait for the handlers of cancelled calls."""
 
 
 class MessageInterceptor(grpc.aio.ServerInterceptor):
@@ -46,10 +48,21 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         """Number of running calls that have a single reply."""
         self._idle = asyncio.Event()
         self._idle.set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """The task of each call, which ends after the handler has cleaned up."""
 
     async def wait_until_idle(self) -> None:
         """Waits until no call with a single reply is running. Streams of replies do not count."""
         await self._idle.wait()
+
+    async def wait_for_handlers(self) -> None:
+        """Waits until the handlers of all calls have ended, but at most `_CLEANUP_SECONDS`.
+
+        gRPC has stopped when all calls are cancelled, but their handlers may still clean up. If the
+        event loop ended meanwhile, gRPC would log their cancellation as an unexpected exception.
+        """
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_CLEANUP_SECONDS)
 
     def end_streams(self) -> None:
         """Ends streams of messages with an error at their next message."""
@@ -59,6 +72,10 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
         """Wraps the handlers of all methods, including health checks and reflection."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         method = str(handler_call_details.method)
         wrapped = self._wrapped.get(method)
         if wrapped is None:

@@ -150,3 +150,4 @@ class Server:
                 break
         await self.grpc.stop(None)
         await stopping
+        await self._messages.wait_for_handlers()
