@@ -29,6 +29,7 @@ from pathlib import Path
 from statistics import fmean
 
 from bench.figures import Figure, print_figures
+from bench.positive import positive
 from bench.quantiles import nearest_rank
 from bench.scenarios.load import FrontAsker, Load
 from bench.scenarios.measurements import latencies
@@ -222,21 +223,16 @@ def _simulate(rounds: Sequence[Path], comparison: Comparison, progress: StagePro
             progress.advance()
 
 
-def _count(text: str) -> int:
-    """Reads a positive number. Raises ArgumentTypeError for another text."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"must be a positive number, not {text}")
-    return int(text)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench tails`."""
     add = parser.add_argument
-    add("--shards", type=_count, action="append", help="number of shards; may be repeated")
-    add("--clients", type=_count, action="append", help="number of clients; may be repeated")
-    add("--rounds", type=_count, default=4, help="rounds of measurements")
+    add("--shards", type=positive, action="append", help="number of shards; may be repeated")
+    add("--clients", type=positive, action="append", help="number of clients; may be repeated")
+    add("--rounds", type=positive, default=4, help="rounds of measurements")
     add("--seconds", type=float, default=8.0, help="seconds of each load in a round")
-    add("--questions", type=_count, default=60, help="questions of each measurement of unit costs")
+    add(
+        "--questions", type=positive, default=60, help="questions of each measurement of unit costs"
+    )
     add("--units-out", type=Path, help="file for the unit costs of the last round")
     add("--work", type=Path, help="directory in which indexes are kept for another run")
 

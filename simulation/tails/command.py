@@ -15,6 +15,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.positive import positive
 from bench.quantiles import Estimate, quantile
 from simulation import fixtures
 from simulation.tails.simulating import Answers, Hardware, Load, TailSimulation, simulate
@@ -128,13 +129,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add, many = parser.add_argument, "May be repeated."
     add("--units", type=Path, required=True, help="Unit costs, by `winnow bench unit-costs`.")
-    add("--shards", type=int, action="append", help=f"Number of shards. {many}")
-    add("--clients", type=int, action="append", help=f"Clients in closed loops. {many}")
-    add("--answers", type=int, default=1_000, help="Number of answers.")
-    add("--passages-to-read", type=int, default=10, help="Passages that a question reads.")
-    add("--passages-per-shard", type=int, default=50_000, help="Passages of each shard.")
-    add("--shards-per-node", type=int, default=1, help="Shards of each content node.")
-    add("--replicas", type=int, default=1, help="Content nodes that hold each shard.")
+    add("--shards", type=positive, action="append", help=f"Number of shards. {many}")
+    add("--clients", type=positive, action="append", help=f"Clients in closed loops. {many}")
+    add("--answers", type=positive, default=1_000, help="Number of answers.")
+    add("--passages-to-read", type=positive, default=10, help="Passages that a question reads.")
+    add("--passages-per-shard", type=positive, default=50_000, help="Passages of each shard.")
+    add("--shards-per-node", type=positive, default=1, help="Shards of each content node.")
+    add("--replicas", type=positive, default=1, help="Content nodes that hold each shard.")
     add("--middle-fronts", type=int, default=0, help="Middle fronts between front and nodes.")
     add("--one-machine", action="store_true", help="Run everything on one machine.")
     add("--cores", type=int, default=0, help="Cores of a machine; default: those of the units.")

@@ -173,3 +173,10 @@ def test_latencies_follow_from_the_durations(tmp_path: Path) -> None:
     assert flat["p50_ms"]["value"] < deep["p50_ms"]["value"]
     assert (flat["failed"], flat["partial"], flat["answers"]) == (0, 0, 20)
     assert (deep["failed"], deep["partial"], deep["answers"]) == (0, 0, 20)
+
+
+@pytest.mark.parametrize("flag", ["--answers", "--shards", "--replicas", "--passages-to-read"])
+def test_numbers_must_be_positive(flag: str) -> None:
+    refused = simulate("tails", "--units", "none.json", flag, "0")
+    assert refused.returncode == 2
+    assert f"argument {flag}: must be a positive number, not 0" in refused.stderr
