@@ -165,6 +165,7 @@ def _environment() -> Iterator[None]:
         long_deadlines.set_in_processes(patch)
         long_deadlines.set_in_clients(patch)
         long_deadlines.set_in_servers(patch)
+        long_deadlines.set_in_fronts(patch)
         yield
 
 

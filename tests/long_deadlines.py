@@ -3,13 +3,17 @@
 A test of a deadline sets that deadline itself.
 """
 
+from dataclasses import replace
+
 import pytest
 from tenacious import LONG
 
 from winnow.client.aio import AsyncClientApi
 from winnow.client.client import ClientApi
+from winnow.policy.load import LoadSettings
 from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.settings.names import variable
+from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.endpoint import _MAX_CONNECTIONS, MetricsEndpoint
 
 _SETTINGS = (
@@ -42,3 +46,18 @@ def set_in_servers(patch: pytest.MonkeyPatch) -> None:
     """
     patch.setattr(BoundedReceive.__init__, "__defaults__", (LONG,))
     patch.setattr(MetricsEndpoint.__init__, "__defaults__", (_MAX_CONNECTIONS, LONG))
+
+
+def set_in_fronts(patch: pytest.MonkeyPatch) -> None:
+    """Lets fronts in this process admit as many seconds of reading as a question may take.
+
+    A machine that others use may read so slowly that even a few passages take longer than the
+    default. Then an answer would lack passages, or a question would be refused.
+    """
+    original: property = vars(FrontSettings)["admission"]
+
+    def admission(settings: FrontSettings) -> LoadSettings:
+        made: LoadSettings = original.__get__(settings)
+        return replace(made, horizon=LONG)
+
+    patch.setattr(FrontSettings, "admission", property(admission))
