@@ -16,6 +16,7 @@ import raw_http2 as http2
 from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from listening import new_server
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import LONG, growing, happens
@@ -340,7 +341,21 @@ async def test_two_servers_never_share_a_port(
         await other.start(f"127.0.0.1:{port}")
 
 
-async def test_draining_lets_running_calls_end(registry: CollectorRegistry) -> None:
+@contextlib.asynccontextmanager
+async def asking(
+    servicer: answer_pb2_grpc.AnswerServiceServicer, begun: asyncio.Event
+) -> AsyncIterator[tuple[Server, asyncio.Future[Any]]]:
+    """Asks a server of `servicer`; yields the server and the call, which sets `begun` at first."""
+    server = new_server(SERVICE)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    port = await server.start("127.0.0.1:0")
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        running = asyncio.ensure_future(ask(channel, "x"))
+        await asyncio.wait_for(begun.wait(), LONG)
+        yield server, running
+
+
+async def test_draining_lets_running_calls_end() -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow(answer_pb2_grpc.AnswerServiceServicer):
@@ -349,21 +364,14 @@ async def test_draining_lets_running_calls_end(registry: CollectorRegistry) -> N
             await go_on.wait()
             return answer_pb2.AnswerResponse(has_answer=True)
 
-    server = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry)))
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Slow(), server.grpc)
-    port = await server.start("127.0.0.1:0")
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        running = asyncio.ensure_future(ask(channel, "x"))
-        await asyncio.wait_for(begun.wait(), LONG)
+    async with asking(Slow(), begun) as (server, running):
         draining = asyncio.create_task(server.drain(LONG))
         go_on.set()
         assert (await running).has_answer
         await draining
 
 
-async def test_draining_waits_until_cancelled_calls_have_cleaned_up(
-    registry: CollectorRegistry,
-) -> None:
+async def test_draining_waits_until_cancelled_calls_have_cleaned_up() -> None:
     """Otherwise the event loop ends first, and gRPC logs a traceback for each of these calls."""
     begun, cleaning, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
     cleaned_up = False
@@ -379,12 +387,7 @@ async def test_draining_waits_until_cancelled_calls_have_cleaned_up(
                 await go_on.wait()
                 cleaned_up = True
 
-    server = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry)))
-    answer_pb2_grpc.add_AnswerServiceServicer_to_server(Slow(), server.grpc)
-    port = await server.start("127.0.0.1:0")
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        running = asyncio.ensure_future(ask(channel, "x"))
-        await asyncio.wait_for(begun.wait(), LONG)
+    async with asking(Slow(), begun) as (server, running):
         draining = asyncio.create_task(server.drain(0))
         await asyncio.wait_for(cleaning.wait(), LONG)
         asyncio.get_running_loop().call_later(0.2, go_on.set)
