@@ -25,8 +25,11 @@ Takes the method and the metadata. Reading the message would be about a third of
 rejected call.
 """
 _Handler = Callable[..., Any]
-_CLEANUP_SECONDS = 5.0
-"""Maximum seconds to wait for the handlers of cancelled calls."""
+_CLEANUP_SECONDS = 1.0
+"""Maximum seconds to wait for the handlers of cancelled calls.
+
+The chart kills a process two seconds after its linger and grace times (`winnow.grace`).
+"""
 
 
 class MessageInterceptor(grpc.aio.ServerInterceptor):
