@@ -397,6 +397,55 @@ async def test_draining_waits_until_cancelled_calls_have_cleaned_up() -> None:
             await running
 
 
+@pytest.mark.parametrize("messages", ["unary_stream", "stream_stream"])
+async def test_draining_waits_until_cancelled_streams_of_replies_have_cleaned_up(
+    messages: str,
+) -> None:
+    """Also if a handler waits for a client that does not read."""
+    cleaning, go_on = asyncio.Event(), asyncio.Event()
+    cleaned_up = False
+
+    async def handler(_request: Any, _context: Any) -> AsyncIterator[bytes]:
+        nonlocal cleaned_up
+        try:
+            yield b"reply"
+        finally:
+            cleaning.set()
+            await go_on.wait()
+            cleaned_up = True
+
+    made = getattr(grpc, f"{messages}_rpc_method_handler")(handler, request_deserializer=bytes)
+    server = new_server(SERVICE)
+    server.grpc.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler("test.Replies", {"Send": made}),)
+    )
+    deaf = await deaf_caller(await server.start("127.0.0.1:0"), "/test.Replies/Send")
+    draining = asyncio.create_task(server.drain(0))
+    await asyncio.wait_for(cleaning.wait(), LONG)
+    asyncio.get_running_loop().call_later(0.2, go_on.set)
+    await draining
+    assert cleaned_up
+    await deaf.close()
+
+
+async def test_only_the_server_itself_cancels_calls_at_the_end_of_the_grace_time(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two cancellations, one of them by gRPC, could crash the process."""
+    graces: list[float | None] = []
+    stop = server.grpc.stop
+
+    async def recorded(grace: float | None) -> None:
+        graces.append(grace)
+        await stop(grace)
+
+    monkeypatch.setattr(server.grpc, "stop", recorded)
+    deaf = await deaf_caller(await server.start("127.0.0.1:0"))
+    await server.drain(0.4)
+    assert [grace for grace in graces if grace is None or grace < 86_400] == [None]
+    await deaf.close()
+
+
 async def test_a_watcher_that_leaves_takes_nothing_from_the_others(
     server: Server, channel: grpc.aio.Channel
 ) -> None:
@@ -422,17 +471,17 @@ async def test_a_watcher_of_the_health_does_not_delay_the_end(
     await asyncio.wait_for(draining, LONG)
 
 
-async def deaf_watcher(port: int) -> http2.Peer:
-    """Watches the health, and takes nothing of what it is told."""
+async def deaf_caller(port: int, method: str = "/grpc.health.v1.Health/Watch") -> http2.Peer:
+    """Calls a method, at first the watch of the health, and takes nothing of what it is told."""
     peer = await http2.Peer.connect(port, window=0)
-    await peer.send(http2.call("/grpc.health.v1.Health/Watch") + http2.whole(b""))
+    await peer.send(http2.call(method) + http2.whole(b""))
     await asyncio.wait_for(peer.begun(), LONG)
     return peer
 
 
 async def test_a_watcher_that_does_not_read_takes_nothing_from_the_others(server: Server) -> None:
     port = await server.start("127.0.0.1:0")
-    deaf = await deaf_watcher(port)
+    deaf = await deaf_caller(port)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         watched = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
         assert (await asyncio.wait_for(watched.read(), LONG)).status == NOT_SERVING
@@ -445,7 +494,7 @@ async def test_a_watcher_that_does_not_read_takes_nothing_from_the_others(server
 
 
 async def test_a_watcher_that_does_not_read_does_not_delay_the_end(server: Server) -> None:
-    deaf = await deaf_watcher(await server.start("127.0.0.1:0"))
+    deaf = await deaf_caller(await server.start("127.0.0.1:0"))
     await server.set_serving(True)
     await asyncio.wait_for(server.drain(60), LONG)
     await deaf.close()

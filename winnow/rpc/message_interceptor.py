@@ -5,7 +5,8 @@ its place, which `CallInterceptor` raises.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from typing import Any
 
 import grpc
@@ -135,25 +136,23 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
     def _unary_stream(self, handler: _Handler, method: str) -> _Handler:
         is_winnow = method.startswith("/winnow.")
 
-        async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
+        async def call(_stream: Any, context: Any) -> None:
             self._on_call(context)
             request = self._rejection(method, context) or await self._request(context)
             if isinstance(request, WinnowError) and not is_winnow:
                 await _abort(request, context)
-            async for reply in handler(request, context):
-                yield reply
+            await _send(handler(request, context), context)
 
         return call
 
     def _stream_stream(self, handler: _Handler, method: str) -> _Handler:
         """Applies the limits of a single message to each message of a stream."""
 
-        async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
+        async def call(_stream: Any, context: Any) -> None:
             self._on_call(context)
             if (rejection := self._rejection(method, context)) is not None:
                 await _abort(rejection, context)
-            async for reply in handler(self._requests(context), context):
-                yield reply
+            await _send(handler(self._requests(context), context), context)
 
         return call
 
@@ -190,6 +189,17 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         self.running_calls -= 1
         if not self.running_calls:
             self._idle.set()
+
+
+async def _send(replies: AsyncGenerator[Any, None], context: Any) -> None:
+    """Sends the replies of a handler.
+
+    If the call is cancelled meanwhile, the handler cleans up before the call ends. gRPC itself
+    would leave the generator to the garbage collector.
+    """
+    async with aclosing(replies):
+        async for reply in replies:
+            await context.write(reply)
 
 
 async def _abort(error: WinnowError, context: Any) -> None:

@@ -4,6 +4,7 @@ Knows ports, message limits, keepalive, interceptors, reflection and health; kno
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 
 import grpc
@@ -28,6 +29,13 @@ MAX_CONNECTION_SECONDS = 3_600
 """Age at which a TLS connection is closed, so that clients reconnect with new certificates."""
 _STREAM_END_SECONDS = 0.5
 """Seconds for notifying streams that the server ends."""
+_NO_GRACE_LIMIT = 1e8
+"""Seconds after which gRPC would cancel running calls by itself, a time that never comes.
+
+The server limits the grace time itself: if the time of gRPC ended while `stop(None)` cancels the
+calls, gRPC could cancel the calls of a server that it has freed, and the process would crash
+(seen with grpcio 1.85).
+"""
 _OPTIONS = (
     # otherwise two servers could silently share one port (grpc #19773)
     ("grpc.so_reuseport", 0),
@@ -140,14 +148,18 @@ class Server:
         """
         self._health.close()
         self._messages.end_streams()
-        stopping = asyncio.create_task(self.grpc.stop(grace))
-        while not stopping.done():
-            idle = asyncio.create_task(self._messages.wait_until_idle())
-            await asyncio.wait({stopping, idle}, return_when=asyncio.FIRST_COMPLETED)
-            idle.cancel()
-            await asyncio.wait({stopping}, timeout=_STREAM_END_SECONDS)
-            if not self._messages.running_calls:  # no other call has begun during the wait
-                break
+        stopping = asyncio.create_task(self.grpc.stop(_NO_GRACE_LIMIT))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await self._wait_for_calls(stopping)
         await self.grpc.stop(None)
         await stopping
         await self._messages.wait_for_handlers()
+
+    async def _wait_for_calls(self, stopping: asyncio.Task[None]) -> None:
+        """Waits until no calls run, or only streams that did not end when they were notified."""
+        while not stopping.done():
+            await self._messages.wait_until_idle()
+            await asyncio.wait({stopping}, timeout=_STREAM_END_SECONDS)
+            if not self._messages.running_calls:  # no other call has begun during the wait
+                return
