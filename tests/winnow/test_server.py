@@ -402,30 +402,77 @@ async def test_draining_waits_until_cancelled_streams_of_replies_have_cleaned_up
     messages: str,
 ) -> None:
     """Also if a handler waits for a client that does not read."""
-    cleaning, go_on = asyncio.Event(), asyncio.Event()
-    cleaned_up = False
+    handler = Cleaning()
+    server = replying(handler, messages)
+    deaf = await deaf_caller(await server.start("127.0.0.1:0"), "/test.Replies/Send")
+    draining = asyncio.create_task(server.drain(0))
+    await handler.clean_up_slowly()
+    await draining
+    assert handler.cleaned_up.done()
+    await deaf.close()
 
-    async def handler(_request: Any, _context: Any) -> AsyncIterator[bytes]:
-        nonlocal cleaned_up
+
+async def test_a_caller_that_leaves_does_not_interrupt_the_cleanup_of_a_handler() -> None:
+    handler = Cleaning()
+    server = replying(handler)
+    deaf = await deaf_caller(await server.start("127.0.0.1:0"), "/test.Replies/Send")
+    await deaf.close()
+    await handler.clean_up_slowly()
+    assert await asyncio.wait_for(handler.cleaned_up, LONG)
+    await server.drain(0)
+
+
+async def test_draining_does_not_wait_for_a_cleanup_without_end() -> None:
+    """It would take the whole grace time although nobody waits for a reply."""
+    begun, cleaning = asyncio.Event(), asyncio.Event()
+
+    class Endless(answer_pb2_grpc.AnswerServiceServicer):
+        async def Answer(self, request: Any, context: Any) -> Any:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cleaning.set()
+                await asyncio.Event().wait()
+
+    async with asking(Endless(), begun) as (server, running):
+        running.cancel()
+        await asyncio.wait_for(cleaning.wait(), LONG)
+        await asyncio.wait_for(server.drain(10 * LONG), LONG)
+
+
+class Cleaning:
+    """A handler of a stream of replies, which takes a while to clean up."""
+
+    def __init__(self) -> None:
+        self._begun, self._go_on = asyncio.Event(), asyncio.Event()
+        self.cleaned_up: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        """Whether the cleanup ended without an interruption."""
+
+    async def __call__(self, _request: Any, _context: Any) -> AsyncIterator[bytes]:
         try:
             yield b"reply"
         finally:
-            cleaning.set()
-            await go_on.wait()
-            cleaned_up = True
+            self._begun.set()
+            try:
+                await self._go_on.wait()
+            finally:
+                self.cleaned_up.set_result(self._go_on.is_set())
 
+    async def clean_up_slowly(self) -> None:
+        """Waits until the cleanup has begun, and lets it end a fifth of a second later."""
+        await asyncio.wait_for(self._begun.wait(), LONG)
+        asyncio.get_running_loop().call_later(0.2, self._go_on.set)
+
+
+def replying(handler: Cleaning, messages: str = "unary_stream") -> Server:
+    """Returns a server of a method with a stream of replies, `/test.Replies/Send`."""
     made = getattr(grpc, f"{messages}_rpc_method_handler")(handler, request_deserializer=bytes)
     server = new_server(SERVICE)
     server.grpc.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler("test.Replies", {"Send": made}),)
     )
-    deaf = await deaf_caller(await server.start("127.0.0.1:0"), "/test.Replies/Send")
-    draining = asyncio.create_task(server.drain(0))
-    await asyncio.wait_for(cleaning.wait(), LONG)
-    asyncio.get_running_loop().call_later(0.2, go_on.set)
-    await draining
-    assert cleaned_up
-    await deaf.close()
+    return server
 
 
 async def test_only_the_server_itself_cancels_calls_at_the_end_of_the_grace_time(

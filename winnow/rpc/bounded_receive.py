@@ -24,8 +24,11 @@ from winnow.errors import (
 _MESSAGE_SECONDS = 10.0
 """Time limit of a message. A megabyte takes about this long at one megabit per second."""
 _SHUTDOWN_MESSAGE = "this server is shutting down: send the unacknowledged messages again"
-_CANCEL_SECONDS = 0.05
-"""Seconds within which gRPC reports a cancelled call, whose stream at first seems to have ended."""
+CANCEL_SECONDS = 0.05
+"""Seconds within which gRPC cancels the task of a call that its caller has left.
+
+Before that, a read seems to be at the end of the messages, and a write fails.
+"""
 
 
 class BoundedReceive:
@@ -83,7 +86,7 @@ class BoundedReceive:
             raise error
         message = reading.result()
         if message is grpc.aio.EOF:
-            await asyncio.sleep(_CANCEL_SECONDS)
+            await asyncio.sleep(CANCEL_SECONDS)
         return message
 
     def end_streams(self) -> None:

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from winnow import caller
 from winnow.errors import WinnowError, invalid_field
-from winnow.rpc.bounded_receive import BoundedReceive, MessageStream
+from winnow.rpc.bounded_receive import CANCEL_SECONDS, BoundedReceive, MessageStream
 from winnow.rpc.per_address import PerAddressLimit
 from winnow.rpc.status import code_of
 
@@ -199,7 +199,12 @@ async def _send(replies: AsyncGenerator[Any, None], context: Any) -> None:
     """
     async with aclosing(replies):
         async for reply in replies:
-            await context.write(reply)
+            try:
+                await context.write(reply)
+            except grpc.aio.InternalError:  # the caller has left
+                # otherwise the cancellation by gRPC would interrupt the cleanup
+                await asyncio.sleep(CANCEL_SECONDS)
+                raise
 
 
 async def _abort(error: WinnowError, context: Any) -> None:

@@ -159,7 +159,11 @@ class Server:
     async def _wait_for_calls(self, stopping: asyncio.Task[None]) -> None:
         """Waits until no calls run, or only streams that did not end when they were notified."""
         while not stopping.done():
-            await self._messages.wait_until_idle()
+            idle = asyncio.create_task(self._messages.wait_until_idle())
+            try:
+                await asyncio.wait({stopping, idle}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                idle.cancel()
             await asyncio.wait({stopping}, timeout=_STREAM_END_SECONDS)
             if not self._messages.running_calls:  # no other call has begun during the wait
                 return
