@@ -99,7 +99,7 @@ def hear_of_cancelling_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
 
     On a busy machine gRPC tells of it too late for a server that waits for a moment only.
     """
-    monkeypatch.setattr("winnow.rpc.bounded_receive._CANCEL_SECONDS", LONG)
+    monkeypatch.setattr("winnow.rpc.bounded_receive.CANCEL_SECONDS", LONG)
 
 
 async def test_every_message_is_read_and_one_response_ends_the_call() -> None:
