@@ -355,6 +355,13 @@ async def asking(
         yield server, running
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the server wait for cancellations and cleanups however slow the machine is."""
+    monkeypatch.setattr("winnow.rpc.message_interceptor.CANCEL_SECONDS", LONG)
+    monkeypatch.setattr("winnow.rpc.message_interceptor._CLEANUP_SECONDS", LONG)
+
+
 async def test_draining_lets_running_calls_end() -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
 
@@ -371,6 +378,7 @@ async def test_draining_lets_running_calls_end() -> None:
         await draining
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_draining_waits_until_cancelled_calls_have_cleaned_up() -> None:
     """Otherwise the event loop ends first, and gRPC logs a traceback for each of these calls."""
     begun, cleaning, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -397,6 +405,7 @@ async def test_draining_waits_until_cancelled_calls_have_cleaned_up() -> None:
             await running
 
 
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("messages", ["unary_stream", "stream_stream"])
 async def test_draining_waits_until_cancelled_streams_of_replies_have_cleaned_up(
     messages: str,
@@ -412,6 +421,7 @@ async def test_draining_waits_until_cancelled_streams_of_replies_have_cleaned_up
     await deaf.close()
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_a_caller_that_leaves_does_not_interrupt_the_cleanup_of_a_handler() -> None:
     handler = Cleaning()
     server = replying(handler)
@@ -519,7 +529,7 @@ async def test_a_watcher_of_the_health_does_not_delay_the_end(
 
 
 async def deaf_caller(port: int, method: str = "/grpc.health.v1.Health/Watch") -> http2.Peer:
-    """Calls a method, at first the watch of the health, and takes nothing of what it is told."""
+    """Calls a method, by default the watch of the health, and reads nothing of the reply."""
     peer = await http2.Peer.connect(port, window=0)
     await peer.send(http2.call(method) + http2.whole(b""))
     await asyncio.wait_for(peer.begun(), LONG)
