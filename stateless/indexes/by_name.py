@@ -3,7 +3,8 @@
 They have the methods of the cores of one index, so that gRPC and HTTP use either.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TypeVar
 
@@ -104,7 +105,7 @@ class IndexedPassages:
 
     def export(
         self, request: PageRequest, new_deadline: Callable[[], Deadline], client: str = ""
-    ) -> AsyncIterator[PassageResults]:
+    ) -> AsyncGenerator[PassageResults, None]:
         """Yields all pages, from the index that was chosen for the first one."""
         core, scope, request = self._resolve(request)
         pages = core.export(request, new_deadline, client)
@@ -165,11 +166,12 @@ class IndexedPassages:
 
 
 async def _with_own_errors(
-    pages: AsyncIterator[PassageResults], scope: TenantScope
-) -> AsyncIterator[PassageResults]:
+    pages: AsyncGenerator[PassageResults, None], scope: TenantScope
+) -> AsyncGenerator[PassageResults, None]:
     """Yields pages, each as one question; rewords the errors that end them."""
-    with scope.errors():
-        async for page in pages:
-            yield page
-            if page.next_page_token:
-                await scope.limits.wait_for_question()
+    async with aclosing(pages):
+        with scope.errors():
+            async for page in pages:
+                yield page
+                if page.next_page_token:
+                    await scope.limits.wait_for_question()

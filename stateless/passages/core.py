@@ -6,7 +6,7 @@ result.
 
 import asyncio
 from collections.abc import (
-    AsyncIterator,
+    AsyncGenerator,
     Awaitable,
     Callable,
     Coroutine,
@@ -124,7 +124,7 @@ class PassageCalls(Protocol):
 
     def export(
         self, request: PageRequest, new_deadline: Callable[[], Deadline], client: str = ""
-    ) -> AsyncIterator[PassageResults]: ...
+    ) -> AsyncGenerator[PassageResults, None]: ...
 
     async def count(
         self, request: PassageCountRequest, deadline: Deadline, client: str = ""
@@ -256,7 +256,7 @@ class PassageCore:
 
     async def export(
         self, request: PageRequest, new_deadline: Callable[[], Deadline], client: str = ""
-    ) -> AsyncIterator[PassageResults]:
+    ) -> AsyncGenerator[PassageResults, None]:
         """Yields all pages. Each page has its own deadline, and is admitted separately.
 
         A page that is refused for overload is tried again until its deadline. For the rate limit of

@@ -1,6 +1,7 @@
 """Serves `winnow.v1.PassageService`: converts requests, calls the core, converts its results."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from functools import partial
 from typing import Any, TypeVar
 
@@ -110,13 +111,12 @@ class PassageMessages:
         request: passage_pb2.ExportPassagesRequest,
         new_deadline: Callable[[], Deadline],
         client: str,
-    ) -> AsyncIterator[passage_pb2.ExportPassagesResponse]:
+    ) -> AsyncGenerator[passage_pb2.ExportPassagesResponse, None]:
         """Yields all passages. Each page has its own deadline."""
-        pages = self._core.export(
-            convert.request_of_message(PageRequest, request), new_deadline, client
-        )
-        async for page in pages:
-            yield await self._threads.run(client, partial(convert.exported_to_message, page))
+        to_export = convert.request_of_message(PageRequest, request)
+        async with aclosing(self._core.export(to_export, new_deadline, client)) as pages:
+            async for page in pages:
+                yield await self._threads.run(client, partial(convert.exported_to_message, page))
 
     async def export_lines(
         self,
@@ -125,11 +125,10 @@ class PassageMessages:
         client: str,
     ) -> AsyncGenerator[bytes, None]:
         """Yields all passages as JSON lines, a page at a time."""
-        pages = self._core.export(
-            convert.request_of_message(PageRequest, request), new_deadline, client
-        )
-        async for page in pages:
-            yield await self._threads.run(client, partial(convert.page_to_lines, page))
+        to_export = convert.request_of_message(PageRequest, request)
+        async with aclosing(self._core.export(to_export, new_deadline, client)) as pages:
+            async for page in pages:
+                yield await self._threads.run(client, partial(convert.page_to_lines, page))
 
     async def _to_reply(
         self, client: str, to_message: Callable[[Result, str], Reply], result: Result
@@ -183,10 +182,12 @@ class PassageServicer(passage_pb2_grpc.PassageServiceServicer):
 
     async def ExportPassages(  # noqa: N802
         self, request: passage_pb2.ExportPassagesRequest, context: Any
-    ) -> AsyncIterator[passage_pb2.ExportPassagesResponse]:
+    ) -> AsyncGenerator[passage_pb2.ExportPassagesResponse, None]:
         new_deadline = partial(Deadline.after, self._default_deadline)
-        async for reply in self._messages.export(request, new_deadline, client_of(context)):
-            yield reply
+        exported = self._messages.export(request, new_deadline, client_of(context))
+        async with aclosing(exported) as replies:
+            async for reply in replies:
+                yield reply
 
     def _deadline(self, context: Any) -> Deadline:
         return deadline_of(context, self._default_deadline)

@@ -8,6 +8,7 @@ import select
 import socket
 import time
 from collections.abc import AsyncIterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -19,7 +20,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from listening import new_server
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
-from tenacious import LONG, growing, happens
+from tenacious import LONG, growing, happens, turn
 
 from winnow import reply_headers
 from winnow.errors import (
@@ -252,6 +253,29 @@ async def hung_until(deadline: float) -> bool:
             return True
     finally:
         await server.drain(0)
+
+
+async def test_a_deadline_that_passes_while_a_reply_is_sent_is_counted_as_one(
+    registry: CollectorRegistry,
+) -> None:
+    async def handler(_request: Any, _context: Any) -> AsyncIterator[bytes]:
+        yield b"reply"
+
+    async def found(_details: Any) -> Any:
+        return grpc.unary_stream_rpc_method_handler(handler)
+
+    left = [60.0, 0.0]
+    context = SimpleNamespace(
+        invocation_metadata=tuple,
+        time_remaining=lambda: left.pop(0),
+        set_trailing_metadata=lambda _pairs: None,
+    )
+    details: Any = SimpleNamespace(method=f"/{SERVICE}/Answer")
+    intercepted = await CallInterceptor(RpcMetrics(registry)).intercept_service(found, details)
+    replies = intercepted.unary_stream(b"", context)
+    assert await anext(replies) == b"reply"
+    await replies.aclose()  # as the server does when a reply cannot be sent
+    assert counted(registry, "DEADLINE_EXCEEDED") == 1
 
 
 @pytest.mark.parametrize("deadline", [60.0, None])
@@ -489,18 +513,57 @@ async def test_only_the_server_itself_cancels_calls_at_the_end_of_the_grace_time
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two cancellations, one of them by gRPC, could crash the process."""
-    graces: list[float | None] = []
-    stop = server.grpc.stop
-
-    async def recorded(grace: float | None) -> None:
-        graces.append(grace)
-        await stop(grace)
-
-    monkeypatch.setattr(server.grpc, "stop", recorded)
+    stops = Stops(server, monkeypatch)
     deaf = await deaf_caller(await server.start("127.0.0.1:0"))
     await server.drain(0.4)
-    assert [grace for grace in graces if grace is None or grace < 86_400] == [None]
+    assert stops.cancellations == 1
     await deaf.close()
+
+
+async def test_a_server_that_is_drained_twice_at_once_cancels_calls_once_at_a_time(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the second cancellation could use a server that the first one has freed."""
+    stops = Stops(server, monkeypatch)
+    deaf = await deaf_caller(await server.start("127.0.0.1:0"))
+    await asyncio.gather(*(server.drain(0) for _ in range(3)))
+    assert stops.cancellations == 3
+    assert stops.most_at_once == 1
+    await deaf.close()
+
+
+async def test_a_drain_that_is_cancelled_cancels_the_calls_first(servicer: Servicer) -> None:
+    server = new_server(SERVICE)
+    answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
+    port = await server.start("127.0.0.1:0")
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        running = asyncio.ensure_future(ask(channel, "hang"))
+        await asyncio.wait_for(servicer.hanging.wait(), LONG)
+        draining = asyncio.create_task(server.drain(10 * LONG))
+        await turn()
+        draining.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(draining, LONG)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await running
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+class Stops:
+    """Counts how often a server tells gRPC to cancel the running calls."""
+
+    def __init__(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cancellations = self.most_at_once = self._at_once = 0
+        self._stop = server.grpc.stop
+        monkeypatch.setattr(server.grpc, "stop", self._recorded)
+
+    async def _recorded(self, grace: float | None) -> None:
+        cancels = grace is None or grace < 86_400
+        self.cancellations += cancels
+        self._at_once += cancels
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        await self._stop(grace)
+        self._at_once -= cancels
 
 
 async def test_a_watcher_that_leaves_takes_nothing_from_the_others(

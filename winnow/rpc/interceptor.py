@@ -130,7 +130,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         except WinnowError as error:
             code, fault = code_of(error).name, error
             await _abort(context, error, call_id)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GeneratorExit):  # the latter: while a reply is written
             if deadline.was_reached(context.time_remaining(), initial_time):
                 code = "DEADLINE_EXCEEDED"
             raise

@@ -20,6 +20,7 @@ from winnow.rpc.message_interceptor import MessageInterceptor, Reject
 from winnow.rpc.per_address import PerAddressLimit
 from winnow.security.from_settings import ServerSecurity
 from winnow.security.serving import grpc_credentials
+from winnow.uncancelled import run_uncancelled
 
 KIB = 1024
 DEFAULT_PENDING_BYTES = 8 * KIB * KIB
@@ -109,6 +110,8 @@ class Server:
         self.grpc = grpc.aio.server(
             interceptors=[self._messages, interceptor], options=(*_OPTIONS, *limits)
         )
+        self._stopping: asyncio.Task[None] | None = None
+        self._cancelling = asyncio.Lock()
         self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
         if security.reflection:
@@ -144,16 +147,24 @@ class Server:
         """Reports NOT_SERVING, accepts no new calls, and gives running ones up to `grace` seconds.
 
         Does not wait for streams: health watchers are notified, and a stream of messages gets an
-        error at its next message.
+        error at its next message. A caller that is cancelled ends the grace time.
         """
         self._health.close()
         self._messages.end_streams()
-        stopping = asyncio.create_task(self.grpc.stop(_NO_GRACE_LIMIT))
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace):
-                await self._wait_for_calls(stopping)
-        await self.grpc.stop(None)
-        await stopping
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self.grpc.stop(_NO_GRACE_LIMIT))
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self._wait_for_calls(self._stopping)
+        finally:
+            await run_uncancelled(self._cancel_calls(self._stopping))
+
+    async def _cancel_calls(self, stopping: asyncio.Task[None]) -> None:
+        """Cancels the calls that still run, and waits until their handlers have cleaned up."""
+        async with self._cancelling:  # the second of two at once could use a server that is freed
+            await self.grpc.stop(None)
+            await stopping
         await self._messages.wait_for_handlers()
 
     async def _wait_for_calls(self, stopping: asyncio.Task[None]) -> None:

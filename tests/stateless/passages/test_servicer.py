@@ -1,18 +1,24 @@
 """The service of passages over real gRPC, by both clients."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import closing
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
 from passage_front import PassageFront
+from tenacious import LATER, LONG
 
 from winnow.client import AsyncClient, Client, Passage, StoredDocument
 from winnow.client.passages import id_batches
+from winnow.domain.passage_request import PassageResults
 from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError
+from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import request_id
 from winnow.rpc.status import error_of
+from winnow.stateless.passages.servicer import PassageMessages, PassageServicer
 from winnow.v1 import passage_pb2, passage_pb2_grpc
 
 
@@ -148,6 +154,36 @@ async def test_an_export_that_fails_ends_with_the_error(front: PassageFront) -> 
     error = error_of(caught.value.code(), caught.value.details() or "", None)
     assert type(error) is UnavailableError
     assert "shard 1" in str(error)
+
+
+class Endless:
+    """A passage core whose exports have pages without end."""
+
+    closed = False
+
+    async def export(self, *_: object) -> AsyncGenerator[PassageResults, None]:
+        try:
+            while True:
+                yield PassageResults(passages=(), next_page_token="more")
+        finally:
+            self.closed = True
+
+
+@pytest.mark.parametrize("lines", [False, True])
+async def test_an_export_whose_caller_leaves_is_closed_at_once(lines: bool) -> None:
+    core: Any = Endless()
+    request = passage_pb2.ExportPassagesRequest()
+    with closing(FairThreads(1, "passages")) as threads:
+        messages = PassageMessages(core, threads)
+        replies: AsyncGenerator[Any, None]
+        if lines:
+            replies = messages.export_lines(request, lambda: LATER, "")
+        else:
+            context = SimpleNamespace(invocation_metadata=tuple)
+            replies = PassageServicer(messages, LONG).ExportPassages(request, context)
+        await anext(replies)
+        await replies.aclose()
+    assert core.closed
 
 
 @pytest.mark.parametrize("field", [0, 9])

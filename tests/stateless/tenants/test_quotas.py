@@ -1,6 +1,6 @@
 """How often a tenant may call a front."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
@@ -42,10 +42,15 @@ class FakePages:
     """A core whose exports have this number of pages."""
 
     pages: int
+    closed: bool = False
+    """Whether an export has ended."""
 
-    async def export(self, *_: object) -> AsyncIterator[PassageResults]:
-        for left in reversed(range(self.pages)):
-            yield PassageResults(passages=(), next_page_token="more" if left else "")
+    async def export(self, *_: object) -> AsyncGenerator[PassageResults, None]:
+        try:
+            for left in reversed(range(self.pages)):
+                yield PassageResults(passages=(), next_page_token="more" if left else "")
+        finally:
+            self.closed = True
 
 
 @dataclass
@@ -165,6 +170,16 @@ async def test_an_export_counts_as_many_questions_as_it_has_pages(pages: int) ->
     exported = passages.export(PageRequest(tenant="acme"), lambda: Deadline.after(60))
     assert len([page async for page in exported]) == pages
     assert front.clock() - began == pytest.approx(10.0 * (pages - 1))
+
+
+async def test_an_export_whose_caller_leaves_is_closed_at_once() -> None:
+    front = Front(Quotas(default=TenantQuota(questions_per_second=0.1)))
+    pages = FakePages(3)
+    passages = IndexedPassages(lambda _: FakeIndex(FakeParts(front.tenancy, pages)))  # type: ignore[arg-type, return-value]
+    exported = passages.export(PageRequest(tenant="acme"), lambda: Deadline.after(60))
+    await anext(exported)
+    await exported.aclose()
+    assert pages.closed
 
 
 def test_metrics_count_tenants_without_naming_them_and_the_log_names_them_once() -> None:
