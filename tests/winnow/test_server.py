@@ -7,7 +7,7 @@ import os
 import select
 import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,7 +32,7 @@ from winnow.errors import (
 )
 from winnow.rpc import request_id
 from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.server import Server
+from winnow.rpc.server import _STREAM_END_SECONDS, Server
 from winnow.rpc.status import INTERNAL_MESSAGE, error_of
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
@@ -402,6 +402,26 @@ async def test_draining_lets_running_calls_end() -> None:
         await draining
 
 
+async def test_draining_lets_running_streams_of_replies_end() -> None:
+    go_on = asyncio.Event()
+
+    async def handler(_request: bytes, _context: Any) -> AsyncIterator[bytes]:
+        yield b"one"
+        await go_on.wait()
+        yield b"two"
+
+    server = replying(handler, service=SERVICE)
+    port = await server.start("127.0.0.1:0")
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        replies = channel.unary_stream(f"/{SERVICE}/Send")(b"", timeout=LONG)
+        assert await replies.read() == b"one"
+        draining = asyncio.create_task(server.drain(LONG))
+        asyncio.get_running_loop().call_later(2 * _STREAM_END_SECONDS, go_on.set)
+        assert await replies.read() == b"two"
+        assert await replies.read() is grpc.aio.EOF
+        await draining
+
+
 @pytest.mark.usefixtures("unhurried")
 async def test_draining_waits_until_cancelled_calls_have_cleaned_up() -> None:
     """Otherwise the event loop ends first, and gRPC logs a traceback for each of these calls."""
@@ -499,12 +519,16 @@ class Cleaning:
         asyncio.get_running_loop().call_later(0.2, self._go_on.set)
 
 
-def replying(handler: Cleaning, messages: str = "unary_stream") -> Server:
-    """Returns a server of a method with a stream of replies, `/test.Replies/Send`."""
+def replying(
+    handler: Callable[..., AsyncIterator[bytes]],
+    messages: str = "unary_stream",
+    service: str = "test.Replies",
+) -> Server:
+    """Returns a server of a method `Send` with a stream of replies."""
     made = getattr(grpc, f"{messages}_rpc_method_handler")(handler, request_deserializer=bytes)
     server = new_server(SERVICE)
     server.grpc.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler("test.Replies", {"Send": made}),)
+        (grpc.method_handlers_generic_handler(service, {"Send": made}),)
     )
     return server
 

@@ -49,14 +49,17 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         self._wrapped: dict[str, Any] = {}
         """The wrapped handler of each method, because wrapping it for every call would be slow."""
         self.running_calls = 0
-        """Number of running calls that have a single reply."""
+        """Number of running calls that a shutdown waits for.
+
+        These are all calls but health watches and reflection, whose replies have no end.
+        """
         self._idle = asyncio.Event()
         self._idle.set()
         self._tasks: set[asyncio.Task[Any]] = set()
         """The task of each call, which ends after the handler has cleaned up."""
 
     async def wait_until_idle(self) -> None:
-        """Waits until no call with a single reply is running. Streams of replies do not count."""
+        """Waits until `running_calls` is zero."""
         await self._idle.wait()
 
     async def wait_for_handlers(self) -> None:
@@ -138,6 +141,8 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
 
         async def call(_stream: Any, context: Any) -> None:
             self._on_call(context)
+            if is_winnow:
+                self._count_call(context)
             request = self._rejection(method, context) or await self._request(context)
             if isinstance(request, WinnowError) and not is_winnow:
                 await _abort(request, context)

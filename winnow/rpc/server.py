@@ -146,8 +146,8 @@ class Server:
     async def drain(self, grace: float) -> None:
         """Reports NOT_SERVING, accepts no new calls, and gives running ones up to `grace` seconds.
 
-        Does not wait for streams: health watchers are notified, and a stream of messages gets an
-        error at its next message. A caller that is cancelled ends the grace time.
+        Does not wait for streams without an end: health watchers are notified, and a stream of
+        messages gets an error at its next message. A caller that is cancelled ends the grace time.
         """
         self._health.close()
         self._messages.end_streams()
@@ -168,7 +168,7 @@ class Server:
         await self._messages.wait_for_handlers()
 
     async def _wait_for_calls(self, stopping: asyncio.Task[None]) -> None:
-        """Waits until no calls run, or only streams that did not end when they were notified."""
+        """Waits until no calls run, or only health watches and reflection, which may not end."""
         while not stopping.done():
             idle = asyncio.create_task(self._messages.wait_until_idle())
             try:
