@@ -1,6 +1,7 @@
 """Forks processes of Winnow that tests start, from one that has imported Winnow.
 
-These are `python -m winnow ...`, and the children of nodes, `python -m winnow.content_node...`.
+These are `python -m winnow ...`, and the children of nodes, `python -P -m
+winnow.content_node...`.
 
 The imports take more processor time than everything else that most of these processes do. A forked
 process is one like any other: a child of the tests, with its streams, environment, limits and
@@ -20,7 +21,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,23 @@ def _is_command(given: dict[str, Any]) -> bool:
     words = given["args"]
     if isinstance(words, str | bytes | os.PathLike) or given["pass_fds"] or given["preexec_fn"]:
         return False
-    is_ours = len(words) > 2 and [*words[:2]] == _INTERPRETER and words[2] in _PACKAGES
+    words = _without_safe_path(words)
+    is_ours = len(words) > 2 and words[:2] == _INTERPRETER and words[2] in _PACKAGES
     # fault points are chosen when they are imported
     return is_ours and faultpoints.VARIABLE not in (given["env"] or os.environ)
 
 
+def _without_safe_path(words: Sequence[Any]) -> list[Any]:
+    """The words of a command without Python's option `-P`, which children of Winnow have."""
+    return [each for number, each in enumerate(words) if (number, each) != (1, "-P")]
+
+
 def _fork(process: "subprocess.Popen[Any]", given: dict[str, Any], server: "_ForkServer") -> None:
     """Does for a new `Popen` what its own method does, except that it forks."""
+    _, _, package, *arguments = _without_safe_path(given["args"])
     start = {
-        "package": given["args"][2],
-        "arguments": [os.fspath(each) for each in given["args"][3:]],
+        "package": package,
+        "arguments": [os.fspath(each) for each in arguments],
         "environment": dict(os.environ if given["env"] is None else given["env"]),
         "directory": os.fspath(given["cwd"] or Path.cwd()),
         "limits": [(each, *resource.getrlimit(each)) for each in _LIMITS],

@@ -7,7 +7,6 @@ process when the thread that started it ends. Therefore this thread waits for th
 import contextlib
 import os
 import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from winnow.content_node.merging.names import LIVE
 from winnow.content_node.merging.protocol import Merged, MergeFailed, parse_result
 from winnow.errors import UnavailableError, WinnowError
 from winnow.parent import PARENT_VARIABLE
+from winnow.python_command import python_command
 
 _log = structlog.get_logger("content_node")
 _LAST_LINES = 20
@@ -32,7 +32,7 @@ class WritingChild:
 
     def __init__(self, package: str, *arguments: str) -> None:
         """Prepares to run a Python package, which prints its result in the format of `protocol`."""
-        self._arguments: Sequence[str] = (sys.executable, "-m", package, *arguments)
+        self._arguments: Sequence[str] = python_command(package, *arguments)
         self._descriptors: Sequence[int] = ()
         """Open files that the process inherits."""
         self._stopped = threading.Event()

@@ -93,6 +93,19 @@ def test_limits_of_size_are_failures(tmp_path: Path) -> None:
     )
 
 
+def test_the_current_directory_has_no_modules_of_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a file among documents would be run."""
+    (tmp_path / "hashlib.py").write_text("raise SystemExit", encoding="utf-8")
+    page = tmp_path / "page.html"
+    page.write_text("<h1>Page</h1>", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with DocumentConverter(workers=1) as converter:
+        ((_, converted),) = converter.convert([page])
+    assert isinstance(converted, Document)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason=LINUX)
 def test_a_file_that_needs_too_much_memory_fails_alone(tmp_path: Path) -> None:
     greedy, small = tmp_path / "greedy.html", tmp_path / "small.html"

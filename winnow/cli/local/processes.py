@@ -8,12 +8,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Self
 
 from winnow.parent import PARENT_VARIABLE
+from winnow.python_command import python_command
 
 _GRACE = 15.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -34,7 +34,7 @@ class Processes:
         log: IO[bytes] | None = None,
     ) -> None:
         """Starts `python -m winnow ARGUMENTS` as `name`, with `log` as its output if not None."""
-        command = [sys.executable, "-m", "winnow", *arguments]
+        command = python_command("winnow", *arguments)
         self.start_program(name, command, environment, log)
 
     def start_program(

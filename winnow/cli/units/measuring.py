@@ -2,7 +2,6 @@
 
 import platform
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.options import InferenceOptions
 from winnow.packaged import default_bundle
 from winnow.passages.encoding import PassageEncoder
+from winnow.python_command import python_command
 from winnow.settings.common import cores
 from winnow.sizing.synthetic import synthetic_passages, synthetic_questions
 from winnow.sizing.timing import time_runs
@@ -80,7 +80,7 @@ def _measure_node(passages: Sequence[int]) -> NodeUnits:
 
 def _run(arguments: Sequence[str]) -> bytes:
     """The output of a `winnow` command. Raises UnavailableError if it fails."""
-    command = [sys.executable, "-m", "winnow", *arguments]
+    command = python_command("winnow", *arguments)
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE)
     if done.returncode:
         name = " ".join(arguments[:2])

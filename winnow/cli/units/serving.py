@@ -7,7 +7,6 @@ import asyncio
 import json
 import math
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +30,7 @@ from winnow.client.messages import AnswerClient
 from winnow.domain.question import EncodedQuestion
 from winnow.index_directory import shard_directories
 from winnow.inference.encoder import open_question_encoder
+from winnow.python_command import python_command
 from winnow.settings.common import cores
 from winnow.sizing.serving import (
     QUANTILES,
@@ -100,7 +100,7 @@ def build_indexes(directory: Path, shards: Sequence[int]) -> dict[int, Path]:
         found[number] = directory / f"index-{number}"
         flags = ["--passages", str(source), "--out", str(found[number]), "--shards", str(number)]
         if not found[number].exists():
-            command = [sys.executable, "-m", "winnow", "index", "build", *flags]
+            command = python_command("winnow", "index", "build", *flags)
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         source = found[number]
     return found

@@ -5,7 +5,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from winnow.documents.conversion.protocol import (
 )
 from winnow.documents.failures import ConversionFailure, FailureReason
 from winnow.parent import PARENT_VARIABLE
+from winnow.python_command import python_command
 
 _FILES = 500
 """Number of files after which a process is replaced, since libraries may leak memory."""
@@ -34,7 +34,7 @@ class ConversionWorker:
     def __init__(self, limits: ConversionLimits, command: Sequence[str] = ()) -> None:
         """`command`: what to run instead of this package, for tests."""
         self._limits = limits
-        self._command = command or (sys.executable, "-m", __package__ or "", limits.to_json())
+        self._command = command or python_command(__package__ or "", limits.to_json())
         self._process: subprocess.Popen[bytes] | None = None
         self._converted = 0
         self._killed = False
