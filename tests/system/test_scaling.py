@@ -20,6 +20,7 @@ from winnow.domain.write import Outcome
 from winnow.settings.names import variable
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
+pytestmark = pytest.mark.timeout(1_800)  # a dozen processes start, on busy machines in minutes each
 SHARDS = 3
 QUESTION = "Who discovered penicillin?"
 SERVING = cluster_pb2.ReplicaState.STATE_SERVING
