@@ -23,10 +23,9 @@ class ChildInProcess(WritingChild):
     def _run_process(self) -> tuple[int, Sequence[str]]:
         if self._stopped.is_set():
             return -9, ()
-        package, *arguments = self._arguments[2:]
         result: MergeResult
         try:
-            result = import_module(f"{package}.__main__").run(arguments)
+            result = import_module(f"{self._package}.__main__").run(list(self._arguments))
         except WinnowError as error:
             result = MergeFailed(str(error))
         except Exception:  # noqa: BLE001 (the interpreter would print it)

@@ -32,7 +32,7 @@ class WritingChild:
 
     def __init__(self, package: str, *arguments: str) -> None:
         """Prepares to run a Python package, which prints its result in the format of `protocol`."""
-        self._arguments: Sequence[str] = python_command(package, *arguments)
+        self._package, self._arguments = package, arguments
         self._descriptors: Sequence[int] = ()
         """Open files that the process inherits."""
         self._stopped = threading.Event()
@@ -63,7 +63,7 @@ class WritingChild:
     def _run_process(self) -> tuple[int, Sequence[str]]:
         """Runs the process; returns its exit code and the last lines of its output."""
         with subprocess.Popen(
-            self._arguments,
+            python_command(self._package, *self._arguments),
             env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -116,5 +116,5 @@ class MergeChild(WritingChild):
                     stack.close()
             else:
                 self._descriptors = (file.fileno(),)
-                self._arguments = [*self._arguments, str(file.fileno())]
+                self._arguments = (*self._arguments, str(file.fileno()))
             return super().run()

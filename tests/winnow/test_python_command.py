@@ -18,7 +18,7 @@ def test_the_current_directory_has_no_modules_of_a_child(tmp_path: Path) -> None
 
 
 def test_no_other_module_names_the_interpreter() -> None:
-    """A command of its own could lack the option."""
+    """A command that another module writes could lack the option."""
     package = Path(winnow.__file__).parent
     modules = [
         path.relative_to(package).as_posix()

@@ -413,7 +413,8 @@ async def test_draining_lets_running_streams_of_replies_end() -> None:
     server = replying(handler, service=SERVICE)
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        replies = channel.unary_stream(f"/{SERVICE}/Send")(b"", timeout=LONG)
+        send: Any = channel.unary_stream(f"/{SERVICE}/Send")
+        replies = send(b"", timeout=LONG)
         assert await replies.read() == b"one"
         draining = asyncio.create_task(server.drain(LONG))
         asyncio.get_running_loop().call_later(2 * _STREAM_END_SECONDS, go_on.set)
