@@ -570,7 +570,7 @@ def test_a_port_in_use_is_reported_before_any_process_starts(
         result = here(command, "--index", str(indexes[2]), "--listen", address)
     assert result.returncode == 1
     assert result.stderr.startswith(f"error: {address} is in use: ")
-    assert "choose another port with --listen (0 for any)" in result.stderr
+    assert "choose another port with --listen, such as 127.0.0.1:0 for any" in result.stderr
 
 
 def test_a_demo_refuses_another_number_of_shards_than_its_index_has(

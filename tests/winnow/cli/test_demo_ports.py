@@ -20,7 +20,7 @@ def taken() -> Iterator[str]:
 
 def test_any_free_port_does_where_nobody_chose_one_and_it_is_said(taken: str) -> None:
     said: list[str] = []
-    found = _default_address("--listen", taken, said.append)
+    found = _default_address("--listen", taken, "", said.append)
     assert found != taken
     assert said == [
         f"{taken} is in use: this demo listens on {found} instead (--listen changes it)"
@@ -30,8 +30,16 @@ def test_any_free_port_does_where_nobody_chose_one_and_it_is_said(taken: str) ->
 def test_the_usual_port_is_taken_without_a_word() -> None:
     said: list[str] = []
     usual = f"127.0.0.1:{free_ports(1)[0]}"
-    assert _default_address("--listen", usual, said.append) == usual
+    assert _default_address("--listen", usual, "", said.append) == usual
     assert not said
+
+
+def test_the_usual_port_is_not_used_where_the_other_flag_names_it() -> None:
+    said: list[str] = []
+    usual = f"127.0.0.1:{free_ports(1)[0]}"
+    found = _default_address("--http-listen", usual, usual, said.append)
+    assert found != usual
+    assert f"listens on {found} instead (--http-listen changes it)" in said[0]
 
 
 def test_a_port_that_was_chosen_is_not_replaced(taken: str) -> None:
@@ -43,6 +51,8 @@ def test_a_port_that_was_chosen_is_not_replaced(taken: str) -> None:
 
 def test_one_port_for_two_protocols_is_refused_before_the_build(tmp_path: Path) -> None:
     address, index = f"127.0.0.1:{free_ports(1)[0]}", tmp_path / "index"
-    with pytest.raises(UnavailableError, match=f"{address} is used twice"):
+    with pytest.raises(
+        UnavailableError, match=f"{address} is used twice, by --listen and --http-listen"
+    ):
         demo(index=index, shards=1, listen=address, http_listen=address, once=True)
     assert not index.exists()

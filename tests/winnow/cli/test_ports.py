@@ -24,26 +24,30 @@ def taken() -> Iterator[Address]:
 
 def test_a_port_that_is_in_use_is_named(taken: Address) -> None:
     with pytest.raises(UnavailableError, match=f"{taken} is in use"):
-        require_free([taken])
+        require_free((taken, ""))
 
 
 def test_the_flag_that_chooses_another_port_is_named(taken: Address) -> None:
-    with pytest.raises(UnavailableError, match=r"choose another port with --listen \(0 for any\)"):
-        require_free([taken], "--listen")
+    with pytest.raises(
+        UnavailableError, match=r"port with --listen, such as 127\.0\.0\.1:0 for any"
+    ):
+        require_free((taken, "--listen"))
     with pytest.raises(UnavailableError, match="choose another address with --listen"):
-        require_free([Address("192.0.2.1", 80)], "--listen")
+        require_free((Address("192.0.2.1", 80), "--listen"))
 
 
 def test_an_address_that_is_named_twice_is_in_use() -> None:
     address = Address("127.0.0.1", free_ports(1)[0])
-    require_free([address])
-    with pytest.raises(UnavailableError, match=f"{address} is used twice"):
-        require_free([address, address])
+    require_free((address, "--listen"))
+    with pytest.raises(
+        UnavailableError, match=f"{address} .* twice, by --listen and --http-listen"
+    ):
+        require_free((address, "--listen"), (address, "--http-listen"))
 
 
 def test_a_host_of_another_machine_is_named() -> None:
     with pytest.raises(UnavailableError, match=r"cannot listen on 192\.0\.2\.1:80: [\w ]+$"):
-        require_free([Address("192.0.2.1", 80)])
+        require_free((Address("192.0.2.1", 80), ""))
     with pytest.raises(UnavailableError, match=r"cannot listen on 192\.0\.2\.1:0"):
         with_free_port(Address("192.0.2.1", 0))
 
@@ -52,13 +56,14 @@ def test_another_port_does_where_the_wanted_one_is_in_use(taken: Address) -> Non
     other = with_fallback_port(taken)
     assert (other.host, other.port != taken.port) == (taken.host, True)
     free = Address("127.0.0.1", free_ports(1)[0])
-    assert with_fallback_port(free) == free
+    assert with_fallback_port(free) == with_fallback_port(free, taken) == free
+    assert with_fallback_port(free, free).port not in (0, free.port)
 
 
 def test_no_port_becomes_a_free_one() -> None:
     address = with_free_port(Address("127.0.0.1", 0))
     assert address.port
-    require_free([address])
+    require_free((address, ""))
     assert with_free_port(address) == address
 
 

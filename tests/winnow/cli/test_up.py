@@ -50,6 +50,8 @@ def test_http_uses_the_chosen_address_or_any_free_port() -> None:
         assert chosen.http == address, "and says that it is in use"
     assert UpSettings.load({"index": "index", "http_listen": ""}, None, {}).http == ""
     assert UpSettings.load({"index": "index"}, None, {}).http.startswith("127.0.0.1:")
+    both = UpSettings.load({"index": "index", "listen": "127.0.0.1:8088"}, None, {})
+    assert both.http not in (both.listen, "127.0.0.1:0")
 
 
 @pytest.mark.parametrize("setting", ["listen", "feed_listen", "http_listen", "metrics_listen"])

@@ -132,14 +132,13 @@ def _check_http_feed(settings: UpSettings) -> None:
 
 def _require_free(settings: UpSettings) -> None:
     """Raises UnavailableError if an address is in use. The message names the flag that sets it."""
-    for flag, listen in (
-        ("--listen", settings.listen),
-        ("--feed-listen", settings.feed_listen),
-        ("--http-listen", settings.http),
-        ("--metrics-listen", settings.metrics_listen),
-    ):
-        if listen:
-            require_free([Address.parse(listen)], flag)
+    flags = {
+        "--listen": settings.listen,
+        "--feed-listen": settings.feed_listen,
+        "--http-listen": settings.http,
+        "--metrics-listen": settings.metrics_listen,
+    }
+    require_free(*((Address.parse(listen), flag) for flag, listen in flags.items() if listen))
 
 
 def _node_metrics(settings: UpSettings) -> str:

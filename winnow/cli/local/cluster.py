@@ -88,9 +88,16 @@ class LocalCluster:
         if plan.first_node_metrics:
             metrics = consecutive_addresses(Address.parse(plan.first_node_metrics), count)
         self.node_metrics = [str(address.reachable) for address in metrics]
-        listen = (plan.listen, *plan.more_fronts, plan.feed_listen, plan.http_listen)
-        fixed = [Address.parse(each) for each in (*listen, plan.metrics_listen) if each]
-        require_free([*fixed, *metrics])
+        fixed = [
+            *((each, "--listen") for each in (plan.listen, *plan.more_fronts)),
+            (plan.feed_listen, "--feed-listen"),
+            (plan.http_listen, "--http-listen"),
+            (plan.metrics_listen, "--metrics-listen"),
+        ]
+        require_free(
+            *((Address.parse(each), flag) for each, flag in fixed if each),
+            *((each, "--metrics-listen of content nodes") for each in metrics),
+        )
         self._commands = process_commands(
             plan,
             self._shards,

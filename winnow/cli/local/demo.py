@@ -104,9 +104,10 @@ def demo(
     console = output.console()
     say = partial(console.print, markup=False, soft_wrap=True)
     given_address = None if listen is None else _given_address("--listen", listen)
-    given_http = _given_address("--http-listen", http_listen) if http_listen else None
+    given_http = _given_address("--http-listen", http_listen) if http_listen else ""
     # before the build, which takes a minute
-    require_free([Address.parse(each) for each in (given_address, given_http) if each])
+    flags = {"--listen": given_address, "--http-listen": given_http}
+    require_free(*((Address.parse(each), flag) for flag, each in flags.items() if each))
     labelled = read_questions(questions)
     bundle = default_bundle()
     wanted = _SHARDS if shards is None else shards
@@ -118,8 +119,10 @@ def demo(
     elif shards is not None:
         _require_shards(index, shards)
     # not before the build, which takes a minute: another demo could take the ports meanwhile
-    address = given_address or _default_address("--listen", _LISTEN, say)
-    http = "" if http_listen == "" else given_http or _default_address("--http-listen", _HTTP, say)
+    address = given_address or _default_address("--listen", _LISTEN, given_http, say)
+    http = given_http
+    if http_listen is None:
+        http = _default_address("--http-listen", _HTTP, address, say)
     heads = default_heads()
     texts = read_texts(_CORPUS / "texts.jsonl") if heads.is_dir() else []
     plan = LocalPlan(
@@ -221,13 +224,17 @@ def _given_address(flag: str, wanted: str) -> str:
         address = with_free_port(Address.parse(wanted))
     except ValueError as error:
         raise SettingsError(f"{flag}: {error}") from error
-    require_free([address], flag)
+    require_free((address, flag))
     return str(address)
 
 
-def _default_address(flag: str, default: str, say: Callable[[str], object]) -> str:
-    """The address to listen on without a flag: `default`; any free port if that is in use."""
-    free = str(with_fallback_port(Address.parse(default)))
+def _default_address(flag: str, default: str, other: str, say: Callable[[str], object]) -> str:
+    """The address to listen on without a flag: `default`; any free port if that is in use.
+
+    `other`: the other address of the demo; empty for none.
+    """
+    others = [Address.parse(other)] if other else []
+    free = str(with_fallback_port(Address.parse(default), *others))
     if free != default:
         say(f"{default} is in use: this demo listens on {free} instead ({flag} changes it)")
     return free

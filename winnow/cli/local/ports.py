@@ -4,7 +4,6 @@ import contextlib
 import errno
 import random
 import socket
-from collections.abc import Sequence
 
 from winnow.address import Address
 from winnow.errors import UnavailableError
@@ -52,13 +51,13 @@ def with_free_port(address: Address) -> Address:
         raise _listen_error(address, error) from error
 
 
-def with_fallback_port(address: Address) -> Address:
-    """The address; if it is in use, its host with any free port."""
-    try:
-        require_free([address])
-    except UnavailableError:
-        return with_free_port(address.at(0))
-    return address
+def with_fallback_port(address: Address, *others: Address) -> Address:
+    """The address; if it is in use or one of `others`, its host with any free port."""
+    if address not in others:
+        with contextlib.suppress(UnavailableError):
+            require_free((address, ""))
+            return address
+    return with_free_port(address.at(0))
 
 
 def consecutive_addresses(first: Address, count: int) -> list[Address]:
@@ -74,18 +73,19 @@ def consecutive_addresses(first: Address, count: int) -> list[Address]:
     return [first.at(first.port + number if first.port else 0) for number in range(count)]
 
 
-def require_free(addresses: Sequence[Address], flag: str = "") -> None:
+def require_free(*addresses: tuple[Address, str]) -> None:
     """Raises UnavailableError if an address cannot be bound now, or is listed twice.
 
-    Args:
-        addresses: the addresses to bind.
-        flag: the flag that sets the address, for the message; empty for several addresses.
-
+    With each address comes the flag that sets it, for the message; empty for none.
     """
+    flags: dict[Address, str] = {}
     with contextlib.ExitStack() as sockets:
-        for number, each in enumerate(addresses):
-            if each.port and each in addresses[:number]:
-                raise UnavailableError(f"{each} is used twice: change one of the two addresses")
+        for each, flag in addresses:
+            if each.port and each in flags:
+                raise UnavailableError(
+                    f"{each} is used twice, by {flags[each]} and {flag}: change one of the two"
+                )
+            flags[each] = flag
             try:
                 family = _family(each.host)
                 sockets.enter_context(socket.create_server((each.host, each.port), family=family))
@@ -97,8 +97,8 @@ def _listen_error(address: Address, error: OSError, flag: str = "") -> Unavailab
     with_flag = f" with {flag}" if flag else ""
     if error.errno == errno.EADDRINUSE:
         return UnavailableError(
-            f"{address} is in use: stop what listens there, or choose another port{with_flag} "
-            "(0 for any)"
+            f"{address} is in use: stop what listens there, or choose another port{with_flag}, "
+            f"such as {address.at(0)} for any free port"
         )
     # without the address, which `socket.create_server` appends
     reason = str(error.strerror or error).partition(" (while attempting to bind")[0]
