@@ -91,11 +91,12 @@ def set_tenant(request: Any, tenant: str) -> None:
 def limited_timeout(seconds: float) -> float:
     """Returns a timeout, cut to one hour, the limit of servers.
 
-    Raises InvalidRequestError if it is no number, or NaN.
+    Raises InvalidRequestError if it is not a number above 0.
     """
     is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-    if not is_number or seconds != seconds:  # noqa: PLR0124 (NaN, also of large integers)
-        raise invalid_field("timeout", f"{shortened(str(seconds))} is not a number of seconds")
+    if not is_number or not seconds > 0:  # NaN too
+        problem = f"{shortened(str(seconds))} is not a number of seconds above 0"
+        raise invalid_field("timeout", problem)
     return float(min(seconds, MAX_SECONDS))
 
 
@@ -114,7 +115,7 @@ class CallOptions:
     def arguments(self, timeout: float, id_metadata: Metadata) -> dict[str, Any]:
         """Returns the keyword arguments of a gRPC call.
 
-        Raises InvalidRequestError if the timeout is no number.
+        Raises InvalidRequestError if the timeout is not a number above 0.
         """
         limited = limited_timeout(timeout)
         metadata = (*id_metadata, *self._name, *self._credentials.metadata())

@@ -52,6 +52,9 @@ def passage(**fields: Any) -> Any:
         (lambda: search_call("?", {"passages": HUGE}), "passages"),
         (lambda: limited_timeout("5"), "timeout"),  # type: ignore[arg-type]
         (lambda: limited_timeout(None), "timeout"),  # type: ignore[arg-type]
+        (lambda: limited_timeout(0), "timeout"),
+        (lambda: limited_timeout(-1.0), "timeout"),
+        (lambda: limited_timeout(float("nan")), "timeout"),
         (lambda: request_id_metadata(5), "request_id"),  # type: ignore[arg-type]
         (lambda: set_tenant(feed_pb2.PutRequest(), "\ud800"), "tenant"),
         (lambda: set_tenant(feed_pb2.PutRequest(), 5), "tenant"),  # type: ignore[arg-type]
