@@ -76,6 +76,7 @@ def test_a_deadline_that_grpc_takes_for_none_is_refused() -> None:
     [
         ("metrics_listen", "9100", r"'9100' has no port: expected HOST:PORT"),
         ("bundle", "s3://models/mini", "expected a directory, not a URL: copy the bundle to a"),
+        ("drain_grace", "abc", "input should be a valid number, not 'abc'"),
         ("log_level", "loud", "expected debug, info, warning or error, not 'loud'"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import cast
 import typer
 
 from winnow.errors import InvalidRequestError, UnauthenticatedError, WinnowError
-from winnow.settings.errors import SettingsError
+from winnow.settings.errors import SettingsError, without_parser_details
 from winnow.signals import restore_default_handlers
 from winnow.telemetry.logline import prefix_lines
 
@@ -122,7 +122,7 @@ def _message(error: object) -> str:
         return "; ".join(f"{name}: {each.description}" for name, each in named)
     if isinstance(error, _ClickError):
         text = str(error.format_message()).replace(": Value error, ", ": ")  # type: ignore[attr-defined]
-        text = text.replace(": Input should", ": should")
+        text = without_parser_details(text.replace(": Input should", ": should"))
         return text[:1].lower() + text[1:].rstrip(".") + _refused_value(error.__cause__)
     return str(error)
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.settings.errors import without_parser_details
+
 if TYPE_CHECKING:  # every command imports this module
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
@@ -130,7 +132,7 @@ def _setting_name(details: "ErrorDetails") -> str:
 
 
 def _describe(table: str, fields: Iterable[str], details: "ErrorDetails") -> str:
-    message = details["msg"].removeprefix("Value error, ")
+    message = without_parser_details(details["msg"].removeprefix("Value error, "))
     if not details["loc"]:
         return message
     name = _setting_name(details)
