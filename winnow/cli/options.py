@@ -37,6 +37,13 @@ def check_index_name(name: str) -> str:
     return name
 
 
+def _parse_directory(text: str) -> Path:
+    """Parses a directory. An empty text is an error: it would mean the working directory."""
+    if not text.strip():
+        raise typer.BadParameter("expected a directory, not an empty text")
+    return Path(text)
+
+
 FrontAddress = Annotated[
     str,
     typer.Option(
@@ -46,6 +53,8 @@ FrontAddress = Annotated[
 IndexDirectory = Annotated[
     Path | None,
     typer.Option(
+        parser=_parse_directory,
+        metavar="DIRECTORY",
         help="Directory of an index to open in this process, instead of asking a front node.",
         show_default="none",
     ),

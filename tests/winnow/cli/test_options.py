@@ -31,6 +31,7 @@ def test_an_invalid_position_is_wrong_usage_and_named(option: str) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
+        ("index", "", ": expected a directory, not an empty text"),
         ("timeout", "abc", " (env var: 'WINNOW_TIMEOUT'): should be a valid number, not 'abc'"),
         ("answers", "x", ": should be a valid integer, not 'x'"),
     ],
@@ -38,6 +39,7 @@ def test_an_invalid_position_is_wrong_usage_and_named(option: str) -> None:
 def test_a_wrong_value_is_named_with_the_rule(
     option: str, value: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """An empty path would mean the working directory."""
     with pytest.raises(SystemExit, match="2"):
         main(["ask", f"--{option}", value, "Who?"])
     error, *_ = capsys.readouterr().err.splitlines()
