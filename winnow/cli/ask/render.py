@@ -48,7 +48,7 @@ def _best_answer(reply: Reply, plain: bool) -> Iterator[RenderableType]:
     if best.passage.title:
         yield Text(printable(best.passage.title), style="bold")
     yield highlight_answer(best, plain)
-    confidence = "" if best.confidence is None else f"confidence {_percent(best.confidence)}, "
+    confidence = "" if best.confidence is None else f"confidence {percent(best.confidence)}, "
     if best.source is not None:
         yield Text(printable(_citation(best.source)))
     place = f"passage {printable(best.passage.id)}, shard {best.shard}"
@@ -83,7 +83,7 @@ def _candidates(reply: Reply) -> Iterator[Text]:
 def _candidate(answer: Answer) -> Text:
     title = printable(answer.source.citation if answer.source else answer.passage.title)
     score = f"score {answer.score:.2f}"
-    rated = score if answer.confidence is None else f"{_percent(answer.confidence):>5}"
+    rated = score if answer.confidence is None else f"{percent(answer.confidence):>5}"
     return Text.assemble(
         (f"{rated}  ", "dim"),
         (printable(answer.shown_text) or "(no words)", "bold"),
@@ -91,7 +91,7 @@ def _candidate(answer: Answer) -> Text:
     )
 
 
-def _percent(confidence: float) -> str:
+def percent(confidence: float) -> str:
     """Formats a probability in whole percent, never as 0 % or 100 %."""
     if confidence > _HIGH:
         return f">{_HIGH:.0%}"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from winnow.address import DEFAULT_ADDRESS
 from winnow.cli.access import with_credentials
-from winnow.cli.ask.render import notes_on_question
+from winnow.cli.ask.render import notes_on_question, percent
 from winnow.cli.options import FrontAddress, Timeout
 from winnow.cli.output import HIGHLIGHT, console, print_json, printable
 from winnow.cli.passages.place import run_at
@@ -71,7 +71,7 @@ def render_reading(reply: ReadReply, texts: Sequence[str], *, plain: bool) -> It
     for number, reading in enumerate(reply.best, 1):
         yield Text(f"{number}. {printable(reading.text)}", "bold")
         yield _marked_sentence(reading, texts[reading.index], plain)
-        sure = "" if reading.confidence is None else f"confidence {reading.confidence:.2f}, "
+        sure = "" if reading.confidence is None else f"confidence {percent(reading.confidence)}, "
         place = f"{printable(reading.id)}, characters {reading.start} to {reading.end}"
         yield Text(f"{sure}{place}\n", style="dim")
 
