@@ -101,6 +101,8 @@ def opened_for_writing(path: Path) -> Iterator[IO[str]]:
             sys.stdout.reconfigure(encoding="utf-8")
         yield sys.stdout
         return
+    if path.is_dir():
+        raise WinnowError(f"{path} is a directory: name a new file in it")
     if path.exists():
         raise WinnowError(f"{path} exists: remove it, or choose another name")
     part = path.with_name(f"{path.name}.part")

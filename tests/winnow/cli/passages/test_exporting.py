@@ -80,6 +80,8 @@ def test_a_file_appears_once_it_is_complete(tmp_path: Path) -> None:
     assert path.read_text() == "x"
     with pytest.raises(WinnowError, match="exists"):
         write(path, "y")
+    with pytest.raises(WinnowError, match=f"{tmp_path} is a directory: name a new file in it"):
+        write(tmp_path, "y")
 
 
 def test_standard_output_is_written_in_utf_8_whatever_its_encoding(
