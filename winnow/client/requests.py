@@ -41,7 +41,7 @@ def build_request(
             converted = all_converters[name](value) if name in all_converters else value
             request.MergeFrom(kind(**{MESSAGE_FIELDS.get(name, name): converted}))
         except UnicodeEncodeError:  # a shell argument in another encoding has lone surrogates
-            violations.append(Violation(name, "lone surrogate, not valid Unicode"))
+            violations.append(Violation(name, "is not valid UTF-8 text"))
         except UNREPRESENTABLE as error:
             violations.append(Violation(name, shortened(str(error))))
     if violations:

@@ -201,7 +201,7 @@ async def test_a_refusal_names_the_fields(front: ScriptedFront, client: Asks) ->
         ("passages_to_read", -1, "-1"),
         ("passages_to_read", 1.5, "float"),
         ("read_scope", "everywhere", "everywhere"),
-        ("question", "\udc80", "lone surrogate, not valid Unicode"),
+        ("question", "\udc80", "is not valid UTF-8 text"),
         ("question", 7, "must be a string"),
         ("heads", [7], "argument type"),
         ("after", [7], "'7' is not a winnow.client.Position"),
