@@ -197,7 +197,7 @@ async def test_nonsense_is_a_field_violation_and_nothing_of_its_call_is_stored(
 
 async def test_a_message_of_more_than_a_megabyte_is_refused(shard: LiveShard, node: Stub) -> None:
     asked = request(*(put(f"p{n}", "x" * 90_000) for n in range(12)))
-    with pytest.raises(InvalidRequestError, match="larger than max"):
+    with pytest.raises(InvalidRequestError, match="is over the limit of"):
         await write(node, asked)
     assert shard.sequence == 0
 

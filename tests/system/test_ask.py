@@ -172,9 +172,12 @@ async def test_a_retriever_may_have_its_name_in_the_protos(front: ScriptedFront,
 
 
 async def test_a_dash_stands_for_standard_input(front: ScriptedFront) -> None:
-    code, out, err = await ask("--address", front.address, "-", lines="one?\ntwo?\n")
+    long = "a" * 1_000
+    lines = f"one?\ntwo?\n{long}\n{long}?\n"
+    code, out, err = await ask("--address", front.address, "-", lines=lines)
     assert (code, err) == (0, "")
-    assert [line for line in out.splitlines() if line.startswith("> ")] == ["> one?", "> two?"]
+    shown = ["> one?", "> two?", f"> {long}", f"> {long}… (1001 characters)"]
+    assert [line for line in out.splitlines() if line.startswith("> ")] == shown
 
 
 async def test_ask_without_a_question_prints_its_usage(front: ScriptedFront) -> None:

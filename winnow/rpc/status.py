@@ -3,6 +3,7 @@
 Details use the rich error model (google.rpc.Status, https://google.aip.dev/193).
 """
 
+import re
 from collections.abc import Container, Iterable, Iterator
 from itertools import accumulate, takewhile
 from typing import Any, TypeVar
@@ -100,8 +101,8 @@ _PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
 )
 """Public messages for errors of other nodes, by type; the first match counts."""
 
-_SIZE_LIMIT_TEXT = "message larger than max"
-"""Part of gRPC's error for a message that is too large, which has the status of an overload."""
+_TOO_LARGE = re.compile(r"(?:SERVER: |CLIENT: )?\w+ message larger than max \((\d+) vs\. (\d+)\)")
+"""gRPC's error for a message that is too large, which has the status of an overload."""
 
 _MAX_MESSAGE = 2_000
 _MAX_DESCRIPTION, _MAX_VIOLATIONS = 600, 1_800
@@ -149,8 +150,9 @@ def _exhausted(message: str, trailing: Trailing) -> WinnowError:
     delays = [info.retry_delay for info in _details_of(trailing, error_details_pb2.RetryInfo)]
     if delays:
         return OverloadedError(message, delays[0].ToNanoseconds() / 1e9)
-    if _SIZE_LIMIT_TEXT in message:
-        return invalid_field("request", f"{message}: send a smaller request, or several")
+    if _TOO_LARGE.search(message):
+        problem = _TOO_LARGE.sub(r"a message of \1 bytes is over the limit of \2", message)
+        return invalid_field("request", f"{problem}: send a smaller request, or several")
     infos = _details_of(trailing, error_details_pb2.ErrorInfo)
     quota = next((each for each in infos if each.reason == TENANT_QUOTA), None)
     if quota is not None:

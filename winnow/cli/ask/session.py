@@ -12,6 +12,10 @@ from winnow.cli.exits import print_error
 from winnow.cli.output import console, print_json, printable, replace_unencodable_characters
 from winnow.client import Reply
 from winnow.errors import WinnowError
+from winnow.quoting import shortened
+
+_MAX_ECHOED = 1_000
+"""Maximum number of characters of a question that are printed. Servers refuse longer ones."""
 
 
 class AskSession:
@@ -71,7 +75,7 @@ class AskSession:
         if self._as_json:
             return self.answer(question)
         out = console(soft_wrap=True)
-        out.print(Text(f"> {printable(question)}\n", style="bold"))
+        out.print(Text(f"> {shortened(printable(question), _MAX_ECHOED)}\n", style="bold"))
         replied = self.answer(question)
         out.print()
         return replied
