@@ -21,6 +21,7 @@ from winnow.stateless.http.call import (
     NewDeadline,
     OperationLimits,
 )
+from winnow.stateless.http.json_fields import json_names_in_errors
 from winnow.stateless.http.packed_answers import PackedBatchReply, PackedReply
 from winnow.stateless.http.problems import problem_of
 from winnow.stateless.http.rpc_operation import before_its_deadline
@@ -108,7 +109,8 @@ async def _answers(
         async with slots:
             started, code = time.perf_counter(), "CANCELLED"
             try:
-                response = await answer_one(each, new_deadline, client)
+                with json_names_in_errors(answer_pb2.AnswerRequest):
+                    response = await answer_one(each, new_deadline, client)
                 code = "OK"
                 if isinstance(response, PackedReply):
                     return response

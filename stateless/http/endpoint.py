@@ -41,6 +41,7 @@ from winnow.stateless.http.headers import (
     tenant_of,
     text_of,
 )
+from winnow.stateless.http.json_fields import json_names_in_errors
 from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import LateBodyError, response_of
@@ -164,13 +165,14 @@ class Endpoint(RecordedEndpoint):
             parsing = context.json.parse(
                 call.request, data, client, ignore_unknown=call.ignores_unknown_fields
             )
-            # parsing may wait for longer requests of other callers
-            request = await before_deadline(parsing, new_deadline())
-            _set_index(request, scope)
-            _set_tenant(request, tenant)
-            if (more := call.calls_of_request(request) - 1) > 0:
-                context.gate(call.scope, headers, more, 1)
-            reply = await call.run(request, new_deadline, client)
+            with json_names_in_errors(call.request):
+                # parsing may wait for longer requests of other callers
+                request = await before_deadline(parsing, new_deadline())
+                _set_index(request, scope)
+                _set_tenant(request, tenant)
+                if (more := call.calls_of_request(request) - 1) > 0:
+                    context.gate(call.scope, headers, more, 1)
+                reply = await call.run(request, new_deadline, client)
             if isinstance(reply, LinesReply):
                 return reply
             if isinstance(reply, Message):
@@ -183,7 +185,8 @@ class Endpoint(RecordedEndpoint):
         """Returns the request as JSON, from the body, or from the query of a GET."""
         if self._call.verb == "GET":
             query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-            return _query_to_json(self._call.request.DESCRIPTOR, query)
+            with json_names_in_errors(self._call.request):
+                return _query_to_json(self._call.request.DESCRIPTOR, query)
         return await read_body(self._bodies, self._call.max_body_bytes, headers, receive)
 
 

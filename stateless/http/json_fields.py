@@ -2,17 +2,20 @@
 
 Enum values may have short names, such as `hybrid` for `RETRIEVER_HYBRID`. A boolean in place of a
 number or an enum value is refused, while protobuf would convert it to 1 or 0. A text in place of an
-object is refused, while protobuf would look for the names of fields in it.
+object is refused, while protobuf would look for the names of fields in it. Errors name fields as
+replies do.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from winnow.errors import Violation
+from winnow.errors import InvalidRequestError, Violation
 
 
 def short_names(choice: EnumDescriptor) -> list[str]:
@@ -139,3 +142,31 @@ def _type_error_of(field: FieldDescriptor) -> str:
     if field.enum_type is not None:
         return "is not an enum value: give its name in quotes"
     return "is not a number" if field.cpp_type in _FLOAT_TYPES else "is not a whole number"
+
+
+@contextmanager
+def json_names_in_errors(kind: type[Message]) -> Iterator[None]:
+    """Renames the fields in an InvalidRequestError of a request as they are named in JSON."""
+    try:
+        yield
+    except InvalidRequestError as error:
+        violations = (
+            replace(each, field=_json_path(kind.DESCRIPTOR, each.field))
+            for each in error.violations
+        )
+        raise InvalidRequestError(*violations).with_public(error.public) from error
+
+
+def _json_path(kind: Any, path: str) -> str:
+    """Converts a path of proto names, such as `requests[0].max_loss`, to JSON names.
+
+    Other names, such as those of headers and metadata, are not changed.
+    """
+    parts = []
+    for part in path.split("."):
+        name, bracket, number = part.partition("[")
+        fields = kind.fields if kind is not None else ()
+        field = next((each for each in fields if name in (each.name, each.json_name)), None)
+        parts.append(part if field is None else f"{field.json_name}{bracket}{number}")
+        kind = None if field is None else field.message_type
+    return ".".join(parts)

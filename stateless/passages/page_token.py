@@ -28,6 +28,6 @@ def last_of_token(kind: str, token: str) -> str:
     except (Error, ValueError):
         text = ""
     if not text.startswith(kind):
-        problem = "is not a token of this call: send next_page_token of the previous page"
+        problem = "is not a token of this call: send the token of the previous page"
         raise InvalidRequestError(Violation(_FIELD, problem))
     return text.removeprefix(kind)

@@ -93,10 +93,7 @@ function markField(name, message) {
   else byId(name).removeAttribute("aria-invalid");
 }
 
-/** Returns the form field of a violation: passagesToRead for passages_to_read, heads for heads[1]. */
-function fieldOf(path) {
-  const name = path.replace(/[.[].*$/, "");
-  return name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
-}
+/** Returns the form field of a violation, such as heads for heads[1]. */
+const fieldOf = (path) => path.replace(/[.[].*$/, "");
 
 const value = (name) => byId(name).value.trim();

@@ -98,6 +98,13 @@ async def test_a_caller_may_name_itself_and_its_request(
         (b'{"question": ""}', "question", "is empty"),
         (b'{"question": "Who?", "answers": 1000}', "answers", "1000 is not between 1 and 100"),
         (b'{"question": "Who?", "retriever": 77}', "retriever", "77 is not a known value"),
+        (
+            b'{"question": "Who?", "passages_to_read": 0}',
+            "passagesToRead",
+            "0 is not between 1 and 100",
+        ),
+        (b'{"question": "Who?", "maxLoss": -1}', "maxLoss", "-1 is not between 0 and 100"),
+        (b'{"question": "Who?", "max_lose": 1}', "max_lose", "is not a field of this request"),
         (b'{"question": 5}', "question", "is not a string: give it in quotes"),
         (b'{"question": {"text": "Who?"}}', "question", "is an object and not a string"),
         (b'{"question": "Who?", "heads": "intent"}', "heads", "is not a list: put it in [ ]"),
@@ -108,7 +115,7 @@ async def test_a_caller_may_name_itself_and_its_request(
         ),
         (
             b'{"question": "Who?", "passages_to_read": 1.5}',
-            "passages_to_read",
+            "passagesToRead",
             "1.5 is not a whole number",
         ),
         (
@@ -119,7 +126,7 @@ async def test_a_caller_may_name_itself_and_its_request(
         (b'{"question": "Who?", "passagesToRead": [1]}', "passagesToRead", "is not a whole number"),
         (b'{"question": "Who?", "maxLoss": "much"}', "maxLoss", "is not a number"),
         (b'{"question": "Who?", "maxLoss": true}', "maxLoss", "true is not a number"),
-        (b'{"question": "Who?", "max_loss": false}', "max_loss", "false is not a number"),
+        (b'{"question": "Who?", "max_loss": false}', "maxLoss", "false is not a number"),
         (b'{"question": "Who?", "fresh": "yes"}', "fresh", "is neither true nor false"),
         (
             b'{"question": "Who?", "retriever": "both"}',
@@ -233,11 +240,12 @@ async def test_many_questions_are_answered_in_their_order_each_for_itself(
     front: HttpFront, client: httpx.AsyncClient
 ) -> None:
     texts = ["one", "", "break", "four"]
-    reply = await client.post("/v1/answers", json={"requests": [{"question": t} for t in texts]})
+    requests = [{"question": text, "maxLoss": -1 if not text else 0} for text in texts]
+    reply = await client.post("/v1/answers", json={"requests": requests})
     first, empty, broken, last = reply.json()["results"]
     assert reply.status_code == 200
     assert [len(each["response"]["answers"]) for each in (first, last)] == [3, 3]
-    assert empty["problem"]["violations"][0]["field"] == "question"
+    assert [each["field"] for each in empty["problem"]["violations"]] == ["question", "maxLoss"]
     assert (broken["problem"]["status"], "secret" in reply.text) == (500, False)
     assert front.calls_ended("Answers", "OK") == 1
     for status, count in {"OK": 2, "INVALID_ARGUMENT": 1, "INTERNAL": 1}.items():

@@ -28,6 +28,7 @@ from winnow.errors import (
     OverloadedError,
     UnavailableError,
     WinnowError,
+    invalid_field,
 )
 from winnow.rpc.status import _CODE_BY_ERROR
 from winnow.stateless.composing.access import open_gate
@@ -36,6 +37,7 @@ from winnow.stateless.http.call import OperationLimits
 from winnow.stateless.http.endpoint import Endpoint, EndpointContext
 from winnow.stateless.http.headers import before_deadline
 from winnow.stateless.http.hosts import host_check
+from winnow.stateless.http.json_fields import json_names_in_errors
 from winnow.stateless.http.json_text import JsonText, message_to_json, parse_message
 from winnow.stateless.http.parsing import RationedConnection
 from winnow.stateless.http.probes import Readiness
@@ -388,6 +390,27 @@ def test_a_wrong_value_is_named_in_plain_words(
     (violation,) = caught.value.violations
     assert violation.field == field
     assert violation.description.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "named"),
+    [
+        (http_pb2.AnswersRequest, "requests[0].max_loss", "requests[0].maxLoss"),
+        (http_pb2.AnswersRequest, "requests.after[1].shard", "requests.after[1].shard"),
+        (read_pb2.ReadTextsRequest, "min_confidence", "minConfidence"),
+        (http_pb2.RerankRequest, "top_n", "top_n"),
+        (feed_pb2.PutRequest, "passages[0].metadata.max_loss", "passages[0].metadata.max_loss"),
+        (answer_pb2.AnswerRequest, "max_lose", "max_lose"),
+        (answer_pb2.AnswerRequest, "request", "request"),
+    ],
+)
+def test_an_error_names_fields_as_replies_do_and_nothing_else(
+    kind: type[Message], field: str, named: str
+) -> None:
+    """Rerankers have names with underscores in replies; metadata has those of the caller."""
+    with pytest.raises(InvalidRequestError) as caught, json_names_in_errors(kind):
+        raise invalid_field(field, "is wrong").with_public("no")
+    assert (str(caught.value), caught.value.public) == (f"{named}: is wrong", "no")
 
 
 def test_a_list_may_be_null_and_the_text_may_begin_with_a_byte_order_mark() -> None:

@@ -106,10 +106,12 @@ async def test_an_export_that_fails_later_does_not_look_complete(
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ("pageSize=x", "page"),
+        ("pageSize=x", "pageSize"),
         ("fields=tex", "fields"),
         ("filter=lang", "filter"),
-        ("pageSize=1&pageSize=2", "pageSize"),
+        ("page_size=1&page_size=2", "pageSize: occurs twice"),
+        ("page_size=0", "pageSize: 0 is not between 1 and 1"),
+        ("page_token=xyz", "pageToken: is not a token"),
         ("x=1", "x"),
     ],
 )
@@ -118,4 +120,4 @@ async def test_a_wrong_parameter_is_named(
 ) -> None:
     reply = await client.get(f"/v1/passages?{query}")
     assert reply.status_code == 400
-    assert reply.json()["violations"][0]["field"].startswith(field)
+    assert reply.json()["detail"].startswith(field)
