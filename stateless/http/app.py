@@ -37,7 +37,8 @@ _NEEDS = {
     "/v1/rerank": _READER,
     "/v2/rerank": _READER,
     "/v1/highlight": _READER,
-    "/v1/passages": _FEED,
+    "/v1/passages": _SHARDS,
+    "POST /v1/passages": _FEED,
     "/v1/passages:delete": _FEED,
     "/v1/passages:deleteWhere": _FEED,
     "/v1/passages:export": _SHARDS,
@@ -52,7 +53,7 @@ _NEEDS = {
     "/llms.txt": _PAGES,
     "/openapi.json": _PAGES,
 }
-"""The settings that a front needs to serve each path."""
+"""The settings that a front needs to serve each path, or a method of a path."""
 _WITHOUT_INDEX = frozenset(
     (
         "/v1/predict",
@@ -66,14 +67,21 @@ _WITHOUT_INDEX = frozenset(
 """Paths that do not exist for a named index."""
 
 
-def not_found_detail(path: str) -> str:
+def not_found_detail(method: str, path: str) -> str:
     """Returns the detail of a 404, which names the setting that enables the path, if any."""
     base = _without_index(path)
     if path != base and base in _WITHOUT_INDEX:
         return f"unknown path {quoted(path)}: {base} is for no index"
-    if needs := _NEEDS.get(base):
+    if needs := _NEEDS.get(f"{method} {base}") or _NEEDS.get(base):
         return f"this front does not serve {quoted(path)}: it needs {needs}"
     return f"unknown path {quoted(path)}: see /docs"
+
+
+def _not_allowed_detail(method: str, path: str) -> str:
+    """Returns the detail of a 405, which names the setting that enables the method, if any."""
+    needs = _NEEDS.get(f"{method} {_without_index(path)}")
+    problem = f"{quoted(method)} is not supported at {quoted(path)}"
+    return f"{problem}: it needs {needs}" if needs else problem
 
 
 def _without_index(path: str) -> str:
@@ -116,13 +124,12 @@ def _operation_paths(call: HttpOperation) -> list[str]:
 async def _routing_error(request: Request, error: Exception) -> Response:
     """Returns the error of an unknown path, or of a method that the path does not support."""
     assert isinstance(error, HTTPException)
-    status, path = HTTPStatus(error.status_code), quoted(request.url.path)
+    status, path = HTTPStatus(error.status_code), request.url.path
     problem: WinnowError = HttpRefusedError(status, "request", error.detail)
     if status is HTTPStatus.NOT_FOUND:
-        problem = NotFoundError(not_found_detail(request.url.path))
+        problem = NotFoundError(not_found_detail(request.method, path))
     elif status is HTTPStatus.METHOD_NOT_ALLOWED:
-        description = f"{quoted(request.method)} is not supported at {path}"
-        problem = HttpRefusedError(status, "method", description)
+        problem = HttpRefusedError(status, "method", _not_allowed_detail(request.method, path))
     response = response_of(problem, request_id.current())
     response.headers.update(error.headers or {})
     return response

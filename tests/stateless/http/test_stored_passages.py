@@ -56,6 +56,15 @@ async def test_passages_are_looked_up_and_counted(client: httpx.AsyncClient) -> 
     assert documents == [{"name": "d", "passages": "20", "hash": ""}]
 
 
+async def test_a_method_that_is_switched_off_names_its_setting(client: httpx.AsyncClient) -> None:
+    """The path is served for another method."""
+    for path in ("/v1/passages", "/v1/indexes/docs/passages"):
+        reply = await client.post(path, json={})
+        assert (reply.status_code, "GET" in reply.headers["allow"]) == (405, True)
+        assert f"'POST' is not supported at '{path}': it needs --feed-listen" in reply.text
+    assert (await client.put("/v1/passages")).json()["detail"].endswith("at '/v1/passages'")
+
+
 async def test_a_header_with_a_tenant_never_leads_to_the_list_of_all(
     client: httpx.AsyncClient,
 ) -> None:
