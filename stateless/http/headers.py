@@ -64,7 +64,7 @@ def new_deadline_of(headers: Headers, default: float) -> NewDeadline:
     header, each call has `default` seconds from its start.
 
     Raises:
-        InvalidRequestError: the timeout header is not a number of seconds above 0.
+        InvalidRequestError: the timeout header is not a number of seconds above 0, or too large.
 
     """
     value = header_value(headers, TIMEOUT_HEADER)
@@ -72,8 +72,8 @@ def new_deadline_of(headers: Headers, default: float) -> NewDeadline:
         return partial(Deadline.after, default)
     seconds = float(value) if _SECONDS.fullmatch(value) else 0.0
     if not seconds:
-        problem = f"{quoted(value)} is not a number of seconds above 0, such as 0.5"
-        raise invalid_field(TIMEOUT_HEADER, problem)
+        rule = "is not a number of seconds above 0 and below 1000000000, such as 0.5"
+        raise invalid_field(TIMEOUT_HEADER, f"{quoted(value)} {rule}")
     deadline = Deadline.after(min(seconds, MAX_SECONDS))
     return lambda: deadline
 

@@ -58,7 +58,8 @@ _PLAIN_MESSAGES = (
     (r"Couldn't parse integer: (?P<value>.*)", "is not a whole number"),
     (r"Bool value \w+ is not acceptable for integer field", "is not a whole number"),
     (r"int\(\) argument must be .*", "is not a whole number"),
-    (r"Value out of range: (?P<value>.*)", "is out of range"),
+    (r"Value out of range: (?P<value>-.*)", "is less than 0"),
+    (r"Value out of range: (?P<value>.*)", "is too large"),
     (r"Couldn't parse float: (?P<value>.*)", "is not a number"),
     (r"Couldn't parse (NaN|-?Infinity).*", "is not a number"),
     (r"Struct must be in a dict .*", "is not an object: put its fields in { }"),
@@ -195,7 +196,7 @@ def _request_error(message: str) -> InvalidRequestError:
     problem, _, location = message.rpartition(" at ")
     if problem and (field_path := _FIELD_PATH.fullmatch(location)):
         message, path = problem, path or field_path[1].split(".")[1:]
-    return invalid_field(".".join(path) or "request", shortened(_plain_message(message)))
+    return invalid_field(".".join(path) or "request", _plain_message(message))
 
 
 def _known_fields(kind: str) -> str:
@@ -215,5 +216,5 @@ def _plain_message(message: str) -> str:
         return f"{quoted(enum[1])} is none of {', '.join(names)}"
     for pattern, plain in _PLAIN_MESSAGES:
         if match := re.fullmatch(pattern, message, re.DOTALL):
-            return f"{match.groupdict().get('value', '')} {plain}".lstrip()
-    return message
+            return f"{shortened(match.groupdict().get('value', ''))} {plain}".lstrip()
+    return shortened(message)

@@ -282,7 +282,9 @@ def test_single_precision_on_the_wire_changes_no_number(field: str) -> None:
 
 def test_every_unknown_choice_is_a_field_violation() -> None:
     message = answer_pb2.AnswerRequest(read_scope=9, retriever=9, partial_results=9)  # type: ignore[arg-type]
-    with pytest.raises(InvalidRequestError, match="read_scope: 9 is not a known value") as caught:
+    with pytest.raises(
+        InvalidRequestError, match="read_scope: 9 is none of GLOBAL, PER_SHARD"
+    ) as caught:
         answer.request_of_message(message)
     fields = [violation.field for violation in caught.value.violations]
     assert fields == ["read_scope", "retriever", "partial_results"]

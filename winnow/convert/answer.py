@@ -155,7 +155,8 @@ def _choice(
     """Returns the enum value of a number; None for 0. Adds a violation for an unknown number."""
     choice = next((choice for choice, each in numbers.items() if each == number), None)
     if number and choice is None:
-        violations.append(Violation(field, f"{number} is not a known value"))
+        names = ", ".join(each.name for each in numbers)
+        violations.append(Violation(field, f"{number} is none of {names}"))
     return choice
 
 

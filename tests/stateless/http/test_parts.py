@@ -369,7 +369,7 @@ def test_a_boolean_is_no_number_and_no_choice_however_deep(
         ),
         (read_pb2.ReadTextsRequest, {"texts": ["a", None]}, "texts", "is null"),
         (read_pb2.ReadTextsRequest, {"texts": ["\ud83d"]}, "texts", "has a lone surrogate"),
-        (read_pb2.ReadTextsRequest, {"answers": -1}, "answers", "-1 is out of range"),
+        (read_pb2.ReadTextsRequest, {"answers": -1}, "answers", "-1 is less than 0"),
         (
             read_pb2.ReadTextsRequest,
             {"minConfidence": math.inf},

@@ -120,6 +120,7 @@ async def test_an_export_that_fails_later_does_not_look_complete(
         ("filter=lang", "filter"),
         ("page_size=1&page_size=2", "pageSize: occurs twice"),
         ("page_size=0", "pageSize: 0 is not between 1 and 1"),
+        ("page_size=-1", "pageSize: -1 is less than 0"),
         ("page_token=xyz", "pageToken: is not a token"),
         ("x=1", "x"),
     ],
