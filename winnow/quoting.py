@@ -12,10 +12,10 @@ _MAX_BRIEF = 24
 """Maximum number of characters of a text that are quoted in a header."""
 
 
-def shortened(text: str, limit: int = MAX_QUOTED) -> str:
-    """Returns up to `limit` characters of a text, on one line, in printable characters."""
-    start = "".join(each if each.isprintable() else "?" for each in text[:limit])
-    return start if len(text) <= limit else f"{start}… ({len(text)} characters)"
+def shortened(text: str) -> str:
+    """Returns the beginning of a text, on one line, in printable characters."""
+    start = "".join(each if each.isprintable() else "?" for each in text[:MAX_QUOTED])
+    return start if len(text) <= MAX_QUOTED else f"{start}… ({len(text)} characters)"
 
 
 def quoted(text: str) -> str:

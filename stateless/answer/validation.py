@@ -131,7 +131,7 @@ def _reason_to_read_all(scope: ReadScope, retriever: Retriever) -> str:
     if retriever is not Retriever.HYBRID:
         return f"retriever {retriever.value}, which has no rule of early stopping: use hybrid"
     if scope is ReadScope.PER_SHARD:
-        return "read_scope per-shard, where every shard reads in one round trip: use global"
+        return "read scope per-shard, where every shard reads in one round trip: use global"
     return ""
 
 
@@ -158,7 +158,7 @@ def _max_loss_violations(request: AnswerRequest, question: Question) -> Iterator
         yield Violation("max_loss", f"{question.max_loss:g} is not between 0 and {MAX_LOSS:g}")
     elif request.max_loss and reason:
         yield Violation(
-            "max_loss", f"{request.max_loss:g} has no effect with {reason}, or leave max_loss out"
+            "max_loss", f"{request.max_loss:g} has no effect with {reason}, or leave it out"
         )
 
 
@@ -169,7 +169,7 @@ def _wait_violations(policy: WaitPolicy) -> Iterator[Violation]:
             yield Violation(name, f"{fraction:g} is not between 0 and 1")
     low, high = policy.min_wait_factor, policy.max_wait_factor
     if low > high:
-        yield Violation("min_wait_factor", f"{low:g} is more than max_wait_factor, {high:g}")
+        yield Violation("min_wait_factor", f"{low:g} is more than the maximum factor, {high:g}")
 
 
 def min_confidence_violations(value: float | None, has_confidence: bool) -> Iterator[Violation]:

@@ -191,7 +191,7 @@ def _request_error(message: str) -> InvalidRequestError:
     if unknown := _UNKNOWN.match(message, at):
         kind, name = unknown.groups()
         problem = f"{quoted(name)} is not a field of this request: {_known_fields(kind)}"
-        return invalid_field(shortened(name) or "request", problem)
+        return invalid_field(".".join((*path, shortened(name))) or "request", problem)
     message = message[at:].rstrip(".")
     problem, _, location = message.rpartition(" at ")
     if problem and (field_path := _FIELD_PATH.fullmatch(location)):

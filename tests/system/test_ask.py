@@ -172,7 +172,7 @@ async def test_a_retriever_may_have_its_name_in_the_protos(front: ScriptedFront,
 
 
 async def test_a_dash_stands_for_standard_input(front: ScriptedFront) -> None:
-    long = "a" * 1_000
+    long = "a\u200cb" + "a" * 997
     lines = f"one?\ntwo?\n{long}\n{long}?\n"
     code, out, err = await ask("--address", front.address, "-", lines=lines)
     assert (code, err) == (0, "")

@@ -141,6 +141,11 @@ async def test_a_caller_may_name_itself_and_its_request(
         ),
         (b'{"quest": "Who?"}', "quest", "is not a field of this request"),
         (
+            b'{"question": "Who?", "after": [{"max_loss": 1}]}',
+            "after.max_loss",
+            "is not a field of this request",
+        ),
+        (
             b'{"question": "Who?", "after": [{"shard": "x"}]}',
             "after.shard",
             "is not a whole number",

@@ -57,7 +57,8 @@ def test_another_port_does_where_the_wanted_one_is_in_use(taken: Address) -> Non
     assert (other.host, other.port != taken.port) == (taken.host, True)
     free = Address("127.0.0.1", free_ports(1)[0])
     assert with_fallback_port(free) == with_fallback_port(free, taken) == free
-    assert with_fallback_port(free, free).port not in (0, free.port)
+    for host in (free.host, "0.0.0.0", "::", "localhost"):
+        assert with_fallback_port(free, Address(host, free.port)).port not in (0, free.port)
 
 
 def test_no_port_becomes_a_free_one() -> None:

@@ -12,7 +12,6 @@ from winnow.cli.exits import print_error
 from winnow.cli.output import console, print_json, printable, replace_unencodable_characters
 from winnow.client import Reply
 from winnow.errors import WinnowError
-from winnow.quoting import shortened
 
 _MAX_ECHOED = 1_000
 """Maximum number of characters of a question that are printed. Servers refuse longer ones."""
@@ -75,7 +74,14 @@ class AskSession:
         if self._as_json:
             return self.answer(question)
         out = console(soft_wrap=True)
-        out.print(Text(f"> {shortened(printable(question), _MAX_ECHOED)}\n", style="bold"))
+        out.print(Text(f"> {_echo(question)}\n", style="bold"))
         replied = self.answer(question)
         out.print()
         return replied
+
+
+def _echo(question: str) -> str:
+    shown = printable(question)
+    if len(shown) <= _MAX_ECHOED:
+        return shown
+    return f"{shown[:_MAX_ECHOED]}… ({len(shown)} characters)"

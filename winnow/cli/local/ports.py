@@ -52,8 +52,11 @@ def with_free_port(address: Address) -> Address:
 
 
 def with_fallback_port(address: Address, *others: Address) -> Address:
-    """The address; if it is in use or one of `others`, its host with any free port."""
-    if address not in others:
+    """The address; if it is in use or has the port of one of `others`, its host with a free port.
+
+    Other hosts may include this one, such as 0.0.0.0, or be another name of it.
+    """
+    if all(address.port != each.port for each in others):
         with contextlib.suppress(UnavailableError):
             require_free((address, ""))
             return address

@@ -102,11 +102,12 @@ class UpSettings(Settings):
     def http(self) -> str:
         """The address for HTTP: the one that was set, else the default.
 
-        If the default port is in use, or that of `listen`, any free port replaces it.
+        If the default port is in use, or is that of another address, any free port replaces it.
         """
         if "http_listen" in self.model_fields_set or not self.http_listen:
             return self.http_listen
-        return str(with_fallback_port(*map(Address.parse, (self.http_listen, self.listen))))
+        others = filter(None, (self.listen, self.feed_listen, self.metrics_listen))
+        return str(with_fallback_port(*map(Address.parse, (self.http_listen, *others))))
 
     @model_validator(mode="after")
     def _check_index(self) -> Self:
