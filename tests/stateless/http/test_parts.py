@@ -135,7 +135,7 @@ def test_a_field_that_is_not_known_is_named_wherever_it_is(name: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         parse_message(http_pb2.AnswersRequest, data)
     (violation,) = caught.value.violations
-    assert violation.field[:90] == name[:90]
+    assert violation.field.startswith(f"requests.after.{name[:90]}")
     assert violation.description.endswith("its fields are shard, sequence, index")
 
 
