@@ -3,9 +3,10 @@
     python tests/busy.py PYTHON RUNS TESTS [AT_ONCE]
 
 A test that depends on how fast a machine is fails here first. AT_ONCE runs share the machine: they
-take each other's processor time, and end sooner than one after another beside the loops. Logs of
-ended runs are kept in var/busy by commit and tests. So an interrupted command continues its count:
-only the runs that were interrupted are lost. Exits with 1 if a run has failed.
+take each other's processor time, and end sooner than one after another beside the loops. Each takes
+up to 4 GB of memory. Logs of ended runs are kept in var/busy by commit and tests. So an interrupted
+command continues its count: only the runs that were interrupted are lost. Exits with 1 if a run has
+failed.
 """
 
 import contextlib
