@@ -12,6 +12,7 @@ import signal
 import socket
 import tempfile
 import threading
+import traceback
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -38,6 +39,10 @@ _STARTED_ENVIRONMENT = {
     "RAY_gcs_server_port_wait_time_s": "90",
 }
 """Further environment variables for a cluster that is started for the build."""
+_STARTS = 3
+"""How often a cluster is started that needs longer than Ray's fixed limit of 30 seconds."""
+_TIMED_OUT = "timed out during startup"
+"""What Ray says then."""
 _TOKEN_VARIABLE = "RAY_AUTH_TOKEN"  # noqa: S105 (the name of a variable)
 """The variable with Ray's token. Without it, Ray writes a token to the home directory."""
 
@@ -126,19 +131,36 @@ def _start_options(directory: str, cores: int, object_store_bytes: int) -> dict[
 
 
 def _connect_to_ray(ray: Any, options: dict[str, Any]) -> None:
-    try:
-        with _restored_signal_handlers():
-            ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
-    except SystemExit as error:  # raised by Ray's own handler of SIGTERM
-        raise KeyboardInterrupt from error
-    except ConnectionError as error:
-        raise UnavailableError(
-            f"no Ray cluster at {options['address']}: `ray status` shows whether this machine is "
-            "in a cluster"
-        ) from error
-    except Exception as error:  # Ray raises several unrelated types
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise UnavailableError(f"Ray cannot be used at {options['address']}: {first}") from error
+    for start in range(1, _STARTS + 1):
+        try:
+            with _restored_signal_handlers():
+                ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
+            return
+        except SystemExit as error:  # raised by Ray's own handler of SIGTERM
+            raise KeyboardInterrupt from error
+        except ConnectionError as error:
+            raise UnavailableError(
+                f"no Ray cluster at {options['address']}: `ray status` shows whether this machine "
+                "is in a cluster"
+            ) from error
+        except Exception as error:  # Ray raises several unrelated types
+            _end_processes(error)
+            if _TIMED_OUT not in str(error) or start == _STARTS:
+                first = next(iter(str(error).splitlines()), type(error).__name__)
+                raise UnavailableError(
+                    f"Ray cannot be used at {options['address']}: {first}"
+                ) from error
+
+
+def _end_processes(error: Exception) -> None:
+    """Ends the processes of a cluster that did not start.
+
+    Ray itself lets them run until this process ends. Only the frames of the error still know them.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        node: Any = frame.f_locals.get("self")
+        if hasattr(node, "kill_all_processes"):
+            node.kill_all_processes(check_alive=False, wait=True)
 
 
 @contextlib.contextmanager

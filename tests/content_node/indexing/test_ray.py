@@ -279,6 +279,60 @@ def test_no_cluster_where_one_is_expected_is_one_line(monkeypatch: pytest.Monkey
         pass
 
 
+class Starting:
+    """Stands for Ray on a machine that is busy during its first starts."""
+
+    def __init__(self, slow_starts: int, error: str) -> None:
+        self._slow_starts, self._error = slow_starts, error
+        self.starts, self.running = 0, 0
+
+    def init(self, **_: object) -> None:
+        self.starts += 1
+        _Node(self, self._error if self.starts <= self._slow_starts else "")
+
+    def shutdown(self) -> None:
+        """Ray ends only a cluster that did start."""
+        if self.starts > self._slow_starts:
+            self.running -= 1
+
+
+class _Node:
+    def __init__(self, ray: Starting, error: str) -> None:
+        self._ray = ray
+        ray.running += 1
+        if error:
+            raise Exception(error)  # noqa: TRY002 (as Ray does)
+
+    def kill_all_processes(self, *, check_alive: bool, wait: bool) -> None:
+        assert wait
+        assert not check_alive
+        self._ray.running -= 1
+
+
+SLOW = "The current node timed out during startup. This could happen because"
+
+
+def test_a_cluster_that_needs_longer_than_ray_gives_is_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ray = Starting(2, SLOW)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    with open_cluster("", 1, 0):
+        assert (ray.starts, ray.running) == (3, 1)
+    assert ray.running == 0
+
+
+@pytest.mark.parametrize(("error", "starts"), [(SLOW, 3), ("no such directory", 1)])
+def test_a_cluster_that_cannot_start_leaves_no_process(
+    error: str, starts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = Starting(99, error)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    with pytest.raises(UnavailableError, match=error[:20]), open_cluster("", 1, 0):
+        pass
+    assert (ray.starts, ray.running) == (starts, 0)
+
+
 def test_options_of_ray_without_ray_are_wrong_usage() -> None:
     words = ["build", "--passages", "my.jsonl", "--out", "index", "--workers", "2"]
     said = CliRunner(env={"COLUMNS": "200"}).invoke(app, words)
