@@ -163,6 +163,7 @@ async def test_a_load_uses_the_servers_max_loss_or_its_own(
     questions = written(tmp_path / "q.jsonl", RIGHT)
     load = ["--clients", "1", "--seconds", "0.1", "--warm-up", "1", "--json"]
     result = await winnow("bench", front, questions, *load, *given)
+    assert result.out, result.said
     assert [each["max_loss"] for each in json.loads(result.out)] == [used]
     assert front.losses == {asked}
 

@@ -94,11 +94,15 @@ class AsyncConnection:
 
     async def available(self) -> bool:
         """Whether a server is reachable that reports SERVING for questions or for texts."""
+        return await self._serving_within(CHECK_TIMEOUT)
+
+    async def _serving_within(self, timeout: float) -> bool:
+        """Like `available`, with a time limit in seconds."""
         health = health_pb2_grpc.HealthStub(self._channel)
         for service in SERVICES:
             request = health_pb2.HealthCheckRequest(service=service)
             try:
-                reply = await health.Check(request, timeout=CHECK_TIMEOUT)
+                reply = await health.Check(request, timeout=timeout)
             except grpc.aio.AioRpcError as error:
                 if error.code() is grpc.StatusCode.NOT_FOUND:
                     continue

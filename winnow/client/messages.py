@@ -11,6 +11,9 @@ from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
+_SERVING_TIMEOUT = 10.0
+"""Seconds. A busy machine may take more than one to connect and reply; a refusal is immediate."""
+
 
 class AnswerClient(AsyncConnection):
     """Sends questions as messages to a front node, or to several."""
@@ -32,7 +35,7 @@ class AnswerClient(AsyncConnection):
 
     async def expect_serving(self) -> None:
         """Raises UnavailableError unless the front node answers questions now."""
-        if not await self.available():
+        if not await self._serving_within(_SERVING_TIMEOUT):
             raise UnavailableError(
                 f"no front node serves {SERVICE} at {self.address}: start one with `winnow up "
                 "--index DIR`, wait until it is ready, or use the port of a front node"

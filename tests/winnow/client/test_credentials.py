@@ -111,10 +111,7 @@ async def test_a_client_with_a_certificate_and_a_token_is_answered(
         assert (await client.ask("Who?")).answer
 
 
-async def test_tools_that_measure_have_the_same_credentials(
-    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("winnow.client.aio.CHECK_TIMEOUT", LONG)
+async def test_tools_that_measure_have_the_same_credentials(guarded: Guarded) -> None:
     async with AnswerClient(guarded.front.address, credentials=guarded.credentials()) as client:
         await client.expect_serving()
         assert await client.ask(answer_pb2.AnswerRequest(question="Who?"), LONG)

@@ -1,12 +1,16 @@
 """A client of several front nodes, over real gRPC on free ports."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from listening import new_server
 from scripted_front import scripted_front
 
+from winnow.client.aio import CHECK_TIMEOUT
 from winnow.client.channels import SERVICE
 from winnow.client.messages import AnswerClient
 from winnow.errors import UnavailableError
@@ -97,3 +101,25 @@ async def test_without_any_front_a_question_fails(fronts: list[Front], client: C
         await each.server.drain(0)
     with pytest.raises(UnavailableError):
         await client.ask()
+
+
+class SlowHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # it has no types
+    """Reports SERVING, but only to a caller that waits twice as long as `available` does."""
+
+    async def Check(self, request: health_pb2.HealthCheckRequest, context: Any) -> Any:
+        if context.time_remaining() < 2 * CHECK_TIMEOUT:
+            await asyncio.Event().wait()
+        return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
+
+
+async def test_a_front_on_a_busy_machine_is_given_seconds_to_report_that_it_serves() -> None:
+    server = grpc.aio.server()
+    health_pb2_grpc.add_HealthServicer_to_server(SlowHealth(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with AnswerClient(f"127.0.0.1:{port}") as client:
+            assert not await client.available()
+            await client.expect_serving()
+    finally:
+        await server.stop(None)
