@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import traceback
@@ -23,6 +24,8 @@ from winnow.packaged import extra
 
 AUTO = "auto"
 """The address that stands for the cluster of this machine."""
+_OWN = "local"
+"""Ray's address for a new cluster."""
 _CLIENT_PREFIX = "ray://"
 _CONNECT_TIMEOUT = 5.0
 """Seconds for a cluster to accept a connection; Ray itself would try for over five minutes."""
@@ -41,10 +44,22 @@ _STARTED_ENVIRONMENT = {
 """Further environment variables for a cluster that is started for the build."""
 _STARTS = 3
 """How often a cluster is started that needs longer than Ray's fixed limit of 30 seconds."""
-_TIMED_OUT = "timed out during startup"
+TIMED_OUT = "timed out during startup"
 """What Ray says then."""
+_REASON = 500
+"""Maximum number of characters of Ray's error in a message."""
+_USED = (
+    "this process uses Ray already, and Ray connects a process to one cluster at a time: call "
+    "ray.shutdown() first, or run the build in another process"
+)
 _TOKEN_VARIABLE = "RAY_AUTH_TOKEN"  # noqa: S105 (the name of a variable)
 """The variable with Ray's token. Without it, Ray writes a token to the home directory."""
+_TOKEN_PREFIX = "winnow-"  # noqa: S105 (no token)
+"""The beginning of a token that was made for a cluster of a build."""
+_ADDRESS_VARIABLE = "RAY_ADDRESS"
+"""The variable with the address that Ray uses for `auto`."""
+_in_use = threading.Lock()
+"""Held while a build uses Ray: Ray connects a process to one cluster at a time."""
 
 
 def check_ray(address: str) -> None:
@@ -60,13 +75,16 @@ def check_ray(address: str) -> None:
     # Ray's agent imports the SDK, but `ray` does not require it; a running cluster has it
     if not address and not _is_importable("opentelemetry.sdk"):
         raise WinnowError(f"Ray cannot start without the SDK of OpenTelemetry: {extra('ray')}")
+    setting = "--ray-address"
+    if address == AUTO and (preset := os.environ.get(_ADDRESS_VARIABLE)):
+        setting, address = _ADDRESS_VARIABLE, preset
     if address.startswith(_CLIENT_PREFIX):
         raise WinnowError(
-            f"{address} is an address of Ray's client: run the build on a machine of the cluster, "
-            f"with --ray-address {AUTO}"
+            f"{setting}: {address} is an address of Ray's client: run the build on a machine of "
+            f"the cluster, with --ray-address {AUTO} and without the variable {_ADDRESS_VARIABLE}"
         )
     if address and address != AUTO:
-        _check_reachable(address)
+        _check_reachable(address, setting)
 
 
 def _is_importable(package: str) -> bool:
@@ -76,17 +94,17 @@ def _is_importable(package: str) -> bool:
         return False
 
 
-def _check_reachable(address: str) -> None:
+def _check_reachable(address: str, setting: str) -> None:
     try:
         parsed = Address.parse(address)
     except ValueError as error:
         raise WinnowError(
-            f"--ray-address: {error}; or give {AUTO} for the cluster of this machine"
+            f"{setting}: {error}; or give {AUTO} for the cluster of this machine"
         ) from error
     try:
         socket.create_connection((parsed.host, parsed.port), _CONNECT_TIMEOUT).close()
     except OSError as error:
-        raise UnavailableError(f"no Ray cluster at {address}: {error}") from error
+        raise UnavailableError(f"{setting}: no Ray cluster at {address}: {error}") from error
 
 
 @contextlib.contextmanager
@@ -100,10 +118,16 @@ def open_cluster(address: str, cores: int, object_store_bytes: int) -> Iterator[
 
     Raises:
         UnavailableError: there is no cluster at the address, or it could not be started.
+        WinnowError: this process uses Ray already, or has used it in a way that allows no such
+            cluster.
 
     """
-    os.environ.update(_RAY_ENVIRONMENT)
     with contextlib.ExitStack() as stack:
+        if not _in_use.acquire(blocking=False):
+            raise WinnowError(_USED)
+        stack.callback(_in_use.release)
+        _check_variables(own=not address)
+        os.environ.update(_RAY_ENVIRONMENT)
         options: dict[str, Any] = {"address": address}
         if not address:
             # for logs and sockets; processes that still write there end soon after Ray
@@ -112,17 +136,39 @@ def open_cluster(address: str, cores: int, object_store_bytes: int) -> Iterator[
             )
             options = _start_options(stack.enter_context(directory), cores, object_store_bytes)
         ray = importlib.import_module("ray")
+        if ray.is_initialized():
+            raise WinnowError(_USED)
         stack.callback(ray.shutdown)
         _connect_to_ray(ray, options)
         yield ray
 
 
+def _check_variables(*, own: bool) -> None:
+    """Raises WinnowError if Ray cannot use an own cluster, or a running one.
+
+    Ray reads its variables when it is imported, and its token once.
+    """
+    if own and "ray" in sys.modules:
+        if not os.environ.keys() >= {*_STARTED_ENVIRONMENT, _TOKEN_VARIABLE}:
+            raise WinnowError(
+                "Ray was imported before the build, without the variables of a cluster that only "
+                "this machine can reach: run the build in another process, or give the address of "
+                "a running cluster"
+            )
+    elif not own and os.environ.get(_TOKEN_VARIABLE, "").startswith(_TOKEN_PREFIX):
+        raise WinnowError(
+            "this process has the token of the Ray cluster that it started for an earlier build: "
+            "build with a running cluster in another process"
+        )
+
+
 def _start_options(directory: str, cores: int, object_store_bytes: int) -> dict[str, Any]:
     """Sets the variables and returns the options that start a cluster on this machine only."""
-    for name, value in {**_STARTED_ENVIRONMENT, _TOKEN_VARIABLE: secrets.token_hex(32)}.items():
+    token = _TOKEN_PREFIX + secrets.token_hex(32)
+    for name, value in {**_STARTED_ENVIRONMENT, _TOKEN_VARIABLE: token}.items():
         os.environ.setdefault(name, value)
     return {
-        "address": "local",
+        "address": _OWN,
         "num_cpus": cores,
         "object_store_memory": object_store_bytes,
         "include_dashboard": False,
@@ -133,26 +179,25 @@ def _start_options(directory: str, cores: int, object_store_bytes: int) -> dict[
 def _connect_to_ray(ray: Any, options: dict[str, Any]) -> None:
     for start in range(1, _STARTS + 1):
         try:
-            with _restored_signal_handlers():
-                ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
+            _init_ray(ray, options)
             return
         except SystemExit as error:  # raised by Ray's own handler of SIGTERM
             raise KeyboardInterrupt from error
-        except ConnectionError as error:
-            raise UnavailableError(
-                f"no Ray cluster at {options['address']}: `ray status` shows whether this machine "
-                "is in a cluster"
-            ) from error
         except Exception as error:  # Ray raises several unrelated types
-            _end_processes(error)
-            if _TIMED_OUT not in str(error) or start == _STARTS:
-                first = next(iter(str(error).splitlines()), type(error).__name__)
-                raise UnavailableError(
-                    f"Ray cannot be used at {options['address']}: {first}"
-                ) from error
+            if TIMED_OUT not in str(error) or start == _STARTS:
+                raise _as_unavailable(error, options["address"]) from error
 
 
-def _end_processes(error: Exception) -> None:
+def _init_ray(ray: Any, options: dict[str, Any]) -> None:
+    try:
+        with _restored_signal_handlers():
+            ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
+    except BaseException as error:
+        _end_processes(error)
+        raise
+
+
+def _end_processes(error: BaseException) -> None:
     """Ends the processes of a cluster that did not start.
 
     Ray itself lets them run until this process ends. Only the frames of the error still know them.
@@ -160,7 +205,24 @@ def _end_processes(error: Exception) -> None:
     for frame, _ in traceback.walk_tb(error.__traceback__):
         node: Any = frame.f_locals.get("self")
         if hasattr(node, "kill_all_processes"):
-            node.kill_all_processes(check_alive=False, wait=True)
+            # gracefully, so that Ray's node process ends its own children
+            node.kill_all_processes(check_alive=False, allow_graceful=True, wait=True)
+
+
+def _as_unavailable(error: Exception, address: str) -> UnavailableError:
+    reason = " ".join(str(error).split())[:_REASON] or type(error).__name__
+    if address == _OWN and TIMED_OUT in reason:
+        return UnavailableError(
+            f"Ray did not start on this machine within 30 seconds, {_STARTS} times: build when "
+            f"the machine is less busy, or without --engine ray. Ray's error: {reason}"
+        )
+    if address == _OWN:
+        return UnavailableError(f"Ray did not start on this machine: {reason}")
+    if isinstance(error, ConnectionError):
+        return UnavailableError(
+            f"no Ray cluster at {address}: `ray status` shows whether this machine is in a cluster"
+        )
+    return UnavailableError(f"Ray cannot be used at {address}: {reason}")
 
 
 @contextlib.contextmanager
