@@ -94,12 +94,15 @@ class AsyncConnection:
 
     async def available(self) -> bool:
         """Whether a server is reachable that reports SERVING for questions or for texts."""
-        return await self._serving_within(CHECK_TIMEOUT)
+        return await self._serving_within(CHECK_TIMEOUT, SERVICES)
 
-    async def _serving_within(self, timeout: float) -> bool:
-        """Like `available`, with a time limit in seconds."""
+    async def _serving_within(self, timeout: float, services: Sequence[str]) -> bool:
+        """Whether a server reports SERVING for the first of `services` that it knows.
+
+        `timeout`: seconds for each of them.
+        """
         health = health_pb2_grpc.HealthStub(self._channel)
-        for service in SERVICES:
+        for service in services:
             request = health_pb2.HealthCheckRequest(service=service)
             try:
                 reply = await health.Check(request, timeout=timeout)

@@ -35,7 +35,7 @@ class AnswerClient(AsyncConnection):
 
     async def expect_serving(self) -> None:
         """Raises UnavailableError unless the front node answers questions now."""
-        if not await self._serving_within(_SERVING_TIMEOUT):
+        if not await self._serving_within(_SERVING_TIMEOUT, [SERVICE]):
             raise UnavailableError(
                 f"no front node serves {SERVICE} at {self.address}: start one with `winnow up "
                 "--index DIR`, wait until it is ready, or use the port of a front node"

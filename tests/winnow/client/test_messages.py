@@ -1,6 +1,7 @@
 """A client of several front nodes, over real gRPC on free ports."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from listening import new_server
 from scripted_front import scripted_front
 
 from winnow.client.aio import CHECK_TIMEOUT
-from winnow.client.channels import SERVICE
+from winnow.client.channels import SERVICE, SERVICES
 from winnow.client.messages import AnswerClient
 from winnow.errors import UnavailableError
 from winnow.rpc import client_key
@@ -103,23 +104,40 @@ async def test_without_any_front_a_question_fails(fronts: list[Front], client: C
         await client.ask()
 
 
-class SlowHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # it has no types
-    """Reports SERVING, but only to a caller that waits twice as long as `available` does."""
+class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # it has no types
+    """Knows one service. It reports SERVING only to a caller that waits `seconds` or longer."""
+
+    def __init__(self, service: str, seconds: float = 0.0) -> None:
+        self._service, self._seconds = service, seconds
 
     async def Check(self, request: health_pb2.HealthCheckRequest, context: Any) -> Any:
-        if context.time_remaining() < 2 * CHECK_TIMEOUT:
+        if request.service != self._service:
+            await context.abort(grpc.StatusCode.NOT_FOUND, "no such service")
+        if context.time_remaining() < self._seconds:
             await asyncio.Event().wait()
         return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
 
 
-async def test_a_front_on_a_busy_machine_is_given_seconds_to_report_that_it_serves() -> None:
+@contextlib.asynccontextmanager
+async def served(health: Health) -> AsyncIterator[AnswerClient]:
     server = grpc.aio.server()
-    health_pb2_grpc.add_HealthServicer_to_server(SlowHealth(), server)
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
         async with AnswerClient(f"127.0.0.1:{port}") as client:
-            assert not await client.available()
-            await client.expect_serving()
+            yield client
     finally:
         await server.stop(None)
+
+
+async def test_a_front_on_a_busy_machine_is_given_seconds_to_report_that_it_serves() -> None:
+    async with served(Health(SERVICE, 2 * CHECK_TIMEOUT)) as client:
+        assert not await client.available()
+        await client.expect_serving()
+
+
+async def test_a_server_that_only_reads_texts_answers_no_questions() -> None:
+    async with served(Health(SERVICES[1])) as client:
+        with pytest.raises(UnavailableError, match=f"no front node serves {SERVICE}"):
+            await client.expect_serving()
