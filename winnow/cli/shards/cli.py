@@ -10,7 +10,7 @@ from winnow.address import DEFAULT_ADDRESS
 from winnow.assignment import AssignmentFile
 from winnow.catalog import IndexAssignmentFile
 from winnow.cli.access import with_credentials
-from winnow.cli.options import FrontAddress, check_index_name
+from winnow.cli.options import FrontAddress, Timeout, check_index_name
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.cli.shards.placed import PlacedShards
 from winnow.cli.top.polling import ClusterPoller
@@ -24,8 +24,6 @@ from winnow.telemetry.progress import StageProgress
 from winnow.v1.cluster_pb2 import GetClusterResponse
 
 app = typer.Typer()
-_TIMEOUT = 5.0
-"""Time limit of a call to the front node, in seconds."""
 _INTERVAL = 1.0
 """Seconds between two polls while shards move."""
 _URL_HELP = (
@@ -52,6 +50,7 @@ _Wait = Annotated[bool, typer.Option("--wait", help="Wait until all shards have 
 def shards(
     context: typer.Context,
     address: FrontAddress = DEFAULT_ADDRESS,
+    timeout: Timeout = 5.0,
     on: _Index = "",
     assignment: Annotated[
         str,
@@ -76,7 +75,7 @@ def shards(
     if context.invoked_subcommand is not None:
         return
     stored = _open_file(assignment, on).read() if assignment else None
-    with ClusterPoller(address, [], _TIMEOUT, credentials, index=on) as poller:
+    with ClusterPoller(address, [], timeout, credentials, index=on) as poller:
         rows = list(PlacedShards(poller.poll().cluster, stored).rows())
     if as_json:
         print_json(rows)
@@ -108,6 +107,7 @@ def move(
         ),
     ] = "",
     address: FrontAddress = DEFAULT_ADDRESS,
+    timeout: Timeout = 5.0,
     on: _Index = "",
     wait: _Wait = False,
     credentials: Credentials | None = None,
@@ -119,7 +119,7 @@ def move(
     The node copies the shard, follows its writes and serves it. Then the old node deletes its copy.
     The nodes do this by themselves: Ctrl-C ends only the waiting.
     """
-    with ClusterPoller(address, [], _TIMEOUT, credentials, index=on) as poller:
+    with ClusterPoller(address, [], timeout, credentials, index=on) as poller:
         cluster = poller.poll().cluster
 
         def change(before: Assignment | None) -> Assignment:
@@ -146,6 +146,7 @@ def split(
     shard: Annotated[int, typer.Argument(min=0, help="Number of the shard.")],
     assignment: _Assignment,
     address: FrontAddress = DEFAULT_ADDRESS,
+    timeout: Timeout = 5.0,
     on: _Index = "",
     wait: _Wait = False,
     credentials: Credentials | None = None,
@@ -158,7 +159,7 @@ def split(
     the writes of the shard, and then its questions. Then the node deletes the shard. The halves
     have new numbers, and you can move them to other nodes. A split cannot be undone.
     """
-    with ClusterPoller(address, [], _TIMEOUT, credentials, index=on) as poller:
+    with ClusterPoller(address, [], timeout, credentials, index=on) as poller:
         cluster = poller.poll().cluster
 
         def change(before: Assignment | None) -> Assignment:
@@ -205,6 +206,7 @@ def spread(
         ),
     ] = None,
     address: FrontAddress = DEFAULT_ADDRESS,
+    timeout: Timeout = 5.0,
     on: _Index = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the moves, and change nothing.")
@@ -220,7 +222,7 @@ def spread(
     each of them.
     """
     named = set(node or ())
-    with ClusterPoller(address, [], _TIMEOUT, credentials, index=on) as poller:
+    with ClusterPoller(address, [], timeout, credentials, index=on) as poller:
         cluster = _poll_until_served(poller, named) if named and wait else poller.poll().cluster
         moves: dict[int, str] = {}
 

@@ -39,9 +39,12 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
         """Whether the next call sees no index."""
         self.requested: list[str] = []
         """The index that each call names."""
+        self.remaining: list[float] = []
+        """Seconds until the deadline of each call."""
 
     def GetCluster(self, request: Any, context: Any) -> GetClusterResponse:
         self.requested.append(request.index)
+        self.remaining.append(context.time_remaining())
         reply = GetClusterResponse(
             index_id=self.index_id,
             built_shards=3,
@@ -116,6 +119,16 @@ def test_shards_are_listed_without_an_assignment(run: Any) -> None:
     assert (code, err) == (0, "")
     assert len([line for line in out.splitlines() if " a " in line and "serving" in line]) == 3
     assert "1,234" in out
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["move", "1", "--to", "b"], ["split", "1"], ["spread"]], ids=str
+)
+def test_every_command_has_the_time_limit_that_its_caller_sets(
+    run: Any, front: Front, words: list[str]
+) -> None:
+    assert run(*words, "--timeout", str(3 * LONG))[0] == 0
+    assert min(front.remaining) > 2 * LONG
 
 
 def test_a_move_creates_the_assignment_from_what_is_served(run: Any, tmp_path: Path) -> None:
