@@ -52,6 +52,10 @@ _PLAIN_MESSAGES = (
         r"Unpaired surrogate|'utf-8' codec can't encode character .*",
         "has a lone surrogate, which is not valid Unicode",
     ),
+    (
+        r"<method 'get' of .*> returned a result with an exception set",
+        "has a field name with a lone surrogate, which is not valid Unicode",
+    ),
     (r"expected string or bytes-like object, got 'dict'", "is an object and not a string"),
     (r"expected string or bytes-like object, got '\w+'", "is not a string: give it in quotes"),
     (r"invalid literal for int\(\) with base \d+: (?P<value>.*)", "is not a whole number"),
@@ -191,7 +195,8 @@ def _request_error(message: str) -> InvalidRequestError:
     if unknown := _UNKNOWN.match(message, at):
         kind, name = unknown.groups()
         problem = f"{quoted(name)} is not a field of this request: {_known_fields(kind)}"
-        return invalid_field(".".join((*path, shortened(name))) or "request", problem)
+        named = filter(None, (*path, shortened(name)))  # a name may be empty
+        return invalid_field(".".join(named) or "request", problem)
     message = message[at:].rstrip(".")
     problem, _, location = message.rpartition(" at ")
     if problem and (field_path := _FIELD_PATH.fullmatch(location)):

@@ -22,9 +22,7 @@ def test_any_free_port_does_where_nobody_chose_one_and_it_is_said(taken: str) ->
     said: list[str] = []
     found = _default_address("--listen", taken, "", said.append)
     assert found != taken
-    assert said == [
-        f"{taken} is in use: this demo listens on {found} instead (--listen changes it)"
-    ]
+    assert said == [f"{taken} is taken: this demo listens on {found} instead (--listen changes it)"]
 
 
 def test_the_usual_port_is_taken_without_a_word() -> None:

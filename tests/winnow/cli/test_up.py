@@ -50,8 +50,26 @@ def test_http_uses_the_chosen_address_or_any_free_port() -> None:
         assert chosen.http == address, "and says that it is in use"
     assert UpSettings.load({"index": "index", "http_listen": ""}, None, {}).http == ""
     assert UpSettings.load({"index": "index"}, None, {}).http.startswith("127.0.0.1:")
-    both = UpSettings.load({"index": "index", "listen": "127.0.0.1:8088"}, None, {})
-    assert both.http not in (both.listen, "127.0.0.1:0")
+
+
+@pytest.mark.parametrize(
+    ("flags", "variables"),
+    [
+        ({"listen": "127.0.0.1:8088"}, {}),
+        ({"feed_listen": "0.0.0.0:8088"}, {}),
+        ({}, {"WINNOW_FRONT_HEALTH_LISTEN": "127.0.0.1:8088"}),
+        ({}, {"WINNOW_NODE_METRICS_LISTEN": "127.0.0.1:8088"}),
+        ({"nodes": 2}, {"WINNOW_NODE_METRICS_LISTEN": "127.0.0.1:8087"}),
+    ],
+)
+def test_the_default_port_of_http_gives_way_to_every_address_of_the_command(
+    flags: dict[str, object], variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    http = UpSettings.load({"index": "index", **flags}, None, {}).http
+    assert http.startswith("127.0.0.1:")
+    assert not http.endswith((":8088", ":0"))
 
 
 @pytest.mark.parametrize("setting", ["listen", "feed_listen", "http_listen", "metrics_listen"])

@@ -15,7 +15,7 @@ from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.documents import ServedFolder
 from winnow.cli.local.hints import FrontRequirements, ask_lines, feed_line, http_line, predict_line
 from winnow.cli.local.ports import free_ports, require_free
-from winnow.cli.local.settings import UpSettings
+from winnow.cli.local.settings import UpSettings, configured_address
 from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
 from winnow.heads.store import open_store
 from winnow.index_directory import shard_directories
@@ -30,7 +30,7 @@ from winnow.telemetry.logqueue import LogQueue
 
 _CHECK_SECONDS = 0.5
 _MAX_QUEUED_MESSAGES = 100
-_FLUSH_SECONDS = 1.0
+_FLUSH_SECONDS = 10.0
 """Maximum seconds to write the last messages."""
 _FALSE = {"false", "off", "no", "f", "n", "0"}
 """Values of a variable that pydantic parses as false."""
@@ -62,7 +62,7 @@ def run(settings: UpSettings) -> None:
         node=log_flags("node", settings.file, at_terminal),
         feed_listen=settings.feed,
         http_listen=settings.http,
-        first_node_metrics=_node_metrics(settings),
+        first_node_metrics=settings.first_node_metrics,
         health_listen=health_address(settings.file),
         config=settings.file,
         show_logs=True,
@@ -141,19 +141,6 @@ def _require_free(settings: UpSettings) -> None:
     require_free(*((Address.parse(listen), flag) for flag, listen in flags.items() if listen))
 
 
-def _node_metrics(settings: UpSettings) -> str:
-    """The metrics address of the first content node, from the settings of content nodes.
-
-    The setting has one address, but each node needs its own. So the other nodes get the next ports.
-    """
-    listen = configured_value("node", "metrics_listen", settings.file)
-    try:
-        return str(Address.parse(str(listen))) if listen else ""
-    except ValueError as error:
-        setting = f"metrics_listen of [node] (or {variable('node', 'metrics_listen')})"
-        raise SettingsError(f"{setting}: {error}") from error
-
-
 def health_address(file: Path | None) -> str:
     """The address for plain-text health checks of a front node with TLS.
 
@@ -161,7 +148,8 @@ def health_address(file: Path | None) -> str:
     """
     if not configured_value("front", "tls_cert", file):
         return ""
-    return str(configured_value("front", "health_listen", file) or f"127.0.0.1:{free_ports(1)[0]}")
+    listen = configured_address("front", "health_listen", file)
+    return listen or f"127.0.0.1:{free_ports(1)[0]}"
 
 
 def front_requirements(

@@ -229,14 +229,14 @@ def _given_address(flag: str, wanted: str) -> str:
 
 
 def _default_address(flag: str, default: str, other: str, say: Callable[[str], object]) -> str:
-    """The address to listen on without a flag: `default`; any free port if that is in use.
+    """The address to listen on without a flag: `default`; any free port if that is taken.
 
-    `other`: the other address of the demo; empty for none.
+    `other`: the other address of the demo, which may take it; empty for none.
     """
     others = [Address.parse(other)] if other else []
     free = str(with_fallback_port(Address.parse(default), *others))
     if free != default:
-        say(f"{default} is in use: this demo listens on {free} instead ({flag} changes it)")
+        say(f"{default} is taken: this demo listens on {free} instead ({flag} changes it)")
     return free
 
 

@@ -6,16 +6,31 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from winnow.address import Address
-from winnow.cli.local.ports import with_fallback_port
+from winnow.cli.local.ports import consecutive_addresses, with_fallback_port
 from winnow.domain.shard import MAX_SHARDS
 from winnow.packaged import default_bundle
-from winnow.settings.source import Settings
+from winnow.settings.errors import SettingsError
+from winnow.settings.names import variable
+from winnow.settings.source import Settings, configured_value
 from winnow.settings.values import (
     BUNDLE_HELP,
     BundleDirectory,
     ListenAddress,
     OptionalListenAddress,
 )
+
+
+def configured_address(table: str, field: str, file: Path | None) -> str:
+    """The address that a setting of another kind of process has; empty for none.
+
+    Raises SettingsError if it is not an address.
+    """
+    listen = configured_value(table, field, file)
+    try:
+        return str(Address.parse(str(listen))) if listen else ""
+    except ValueError as error:
+        setting = f"{field} of [{table}] (or {variable(table, field)})"
+        raise SettingsError(f"{setting}: {error}") from error
 
 
 class UpSettings(Settings):
@@ -106,8 +121,21 @@ class UpSettings(Settings):
         """
         if "http_listen" in self.model_fields_set or not self.http_listen:
             return self.http_listen
-        others = filter(None, (self.listen, self.feed_listen, self.metrics_listen))
-        return str(with_fallback_port(*map(Address.parse, (self.http_listen, *others))))
+        health = configured_address("front", "health_listen", self.file)
+        others = filter(None, (self.listen, self.feed_listen, self.metrics_listen, health))
+        addresses = [Address.parse(each) for each in (self.http_listen, *others)]
+        if first := self.first_node_metrics:
+            count = max(self.nodes, 1) * self.replicas
+            addresses += consecutive_addresses(Address.parse(first), count)
+        return str(with_fallback_port(*addresses))
+
+    @property
+    def first_node_metrics(self) -> str:
+        """The metrics address of the first content node, from the settings of content nodes.
+
+        The setting has one address, but each node needs its own. So the others get the next ports.
+        """
+        return configured_address("node", "metrics_listen", self.file)
 
     @model_validator(mode="after")
     def _check_index(self) -> Self:
