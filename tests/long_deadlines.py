@@ -28,10 +28,13 @@ def set_in_processes(patch: pytest.MonkeyPatch) -> None:
     patch.setenv("WINNOW_TIMEOUT", str(LONG))
     for table, field in _SETTINGS:
         patch.setenv(variable(table, field), str(LONG))
+    # fronts of a slow machine would read fewer passages, and give other answers
+    patch.setenv(variable("front", "brown_out_floor"), "1")
 
 
 def set_in_clients(patch: pytest.MonkeyPatch) -> None:
     """Raises the default timeouts of clients in this process."""
+    patch.setattr("winnow.cli.local.cluster._INFO_TIMEOUT", LONG)
     for api in (AsyncClientApi, ClientApi):
         for method in vars(api).values():
             defaults = getattr(method, "__kwdefaults__", None) or {}

@@ -82,6 +82,7 @@ class Encoders:
             states,
             front.access.peers,
             token_vectors=manifest.token_vectors_fingerprint,
+            timeout=settings.default_deadline,
         )
         front.stack.push_async_callback(encoder.close_nodes)
         self.tasks["encoders"] = partial(

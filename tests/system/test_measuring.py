@@ -264,7 +264,6 @@ async def test_a_load_without_any_answer_fails_with_the_reason(
     front: Front, tmp_path: Path
 ) -> None:
     questions = written(tmp_path / "q.jsonl", LONG)
-    # the open loop asks at least once; time may be over before the closed loop asks
     load = ["--clients", "1", "--rate", "10", "--seconds", "0.1", "--warm-up", "1"]
     result = await winnow("bench", front, questions, *load)
     assert result.code == 1

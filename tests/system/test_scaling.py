@@ -17,7 +17,6 @@ from tenacious import LONG, until
 from winnow.client import Answer, Client, PassageFields, Position
 from winnow.domain.shard import shard_name
 from winnow.domain.write import Outcome
-from winnow.settings.names import variable
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 pytestmark = pytest.mark.timeout(1_800)  # a dozen processes start, on busy machines in minutes each
@@ -28,10 +27,8 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
-def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a command; all processes end after the test."""
-    # fronts of a slow machine would read fewer passages, and give other answers
-    monkeypatch.setenv(variable("front", "brown_out_floor"), "1")
     running: list[subprocess.Popen[bytes]] = []
 
     def begin(*words: object) -> "subprocess.Popen[bytes]":

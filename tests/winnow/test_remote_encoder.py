@@ -235,7 +235,7 @@ async def test_it_waits_for_a_server_that_is_still_starting() -> None:
 
 async def test_without_a_server_it_says_where_it_looked() -> None:
     async with remote("127.0.0.1:1", patience=0.2) as encoder:
-        with pytest.raises(UnavailableError, match=r"no encoder at 127\.0\.0\.1:1 within 0\.2 s"):
+        with pytest.raises(UnavailableError, match=r"no encoder at 127\.0\.0\.1:1 within \S+ s"):
             await encoder.warm_up(8)
 
 

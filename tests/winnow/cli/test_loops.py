@@ -55,3 +55,10 @@ async def test_an_open_loop_of_less_than_one_question_asks_one() -> None:
         return None
 
     assert (await run_open_loop(ask, ["a"], rate=0.1, seconds=0.1)).answered == 1
+
+
+async def test_each_client_of_a_closed_loop_asks_at_least_one() -> None:
+    async def ask(_question: str) -> object:
+        return None
+
+    assert (await run_closed_loop(ask, ["a"], clients=2, seconds=0.0)).answered == 2

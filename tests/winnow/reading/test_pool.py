@@ -209,10 +209,10 @@ async def test_an_expired_deadline_stops_between_items(
     clock = ManualClock()
 
     def work(number: int, _: StopSignal) -> int:
-        clock.advance(2.0)
+        clock.advance(2 * LONG)
         return number
 
-    done = await pool.map(work, list(range(100)), Deadline.after(1.0, clock))
+    done = await pool.map(work, list(range(100)), Deadline.after(LONG, clock))
     assert done.results == list(range(len(done.results)))
     assert 1 <= len(done.results) <= 2
     assert done.unfinished == 100 - len(done.results)

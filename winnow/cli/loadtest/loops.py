@@ -86,13 +86,15 @@ class _LoopOutcomes:
 async def run_closed_loop(
     ask: Ask, questions: Sequence[str], clients: int, seconds: float
 ) -> LoadResult:
-    """Runs `clients` clients for `seconds`. Each client asks one question at a time."""
+    """Runs `clients` clients for `seconds`. Each asks one question at a time; at least one."""
     outcomes, source = _LoopOutcomes(), itertools.cycle(questions)
     started = time.perf_counter()
 
     async def client() -> None:
-        while time.perf_counter() - started < seconds:
+        while True:
             await outcomes.ask_and_record(ask, next(source), time.perf_counter())
+            if time.perf_counter() - started >= seconds:
+                break
 
     await asyncio.gather(*(client() for _ in range(clients)))
     return outcomes.load_result("closed", clients, time.perf_counter() - started)

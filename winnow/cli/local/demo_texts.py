@@ -15,7 +15,7 @@ from winnow.errors import ArtefactError
 from winnow.labelled_questions import LabelledQuestion
 from winnow.text.scores import exact_match
 
-_TIMEOUT = 10.0
+_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,8 +112,10 @@ class ConversionWorker:
 
     def _cause(self, process: subprocess.Popen[bytes], error: Exception) -> str:
         """Ends a process, and describes why it gave no reply."""
+        # without its streams a process ends, on a busy machine not at once
+        seconds = 10.0 if isinstance(error, (EOFError, OSError)) else 1.0
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=1)
+            process.wait(seconds)
         code = process.returncode
         self.close()
         if self._killed:
