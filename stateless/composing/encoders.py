@@ -20,6 +20,9 @@ from winnow.text.encoder import TextEncoder
 from winnow.text.routed import RoutedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
+_MIN_TIMEOUT = 2.0
+"""Minimum time limit of a text on encoder servers, in seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenEncoder:
@@ -82,7 +85,8 @@ class Encoders:
             states,
             front.access.peers,
             token_vectors=manifest.token_vectors_fingerprint,
-            timeout=settings.default_deadline,
+            # callers cancel at their own deadlines, which may be later than the default
+            timeout=max(settings.default_deadline, _MIN_TIMEOUT),
         )
         front.stack.push_async_callback(encoder.close_nodes)
         self.tasks["encoders"] = partial(

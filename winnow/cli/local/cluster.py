@@ -93,7 +93,7 @@ class LocalCluster:
             (plan.feed_listen, "--feed-listen"),
             (plan.http_listen, "--http-listen"),
             (plan.metrics_listen, "--metrics-listen"),
-            (plan.health_listen, "--health-listen"),
+            (plan.health_listen, "--health-listen of the front node"),
         ]
         require_free(
             *((Address.parse(each), flag) for each, flag in fixed if each),
