@@ -5,13 +5,13 @@ work of a daemon thread must be safe to interrupt.
 """
 
 import asyncio
-import os
-import sys
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from typing import Generic, TypeVar
+
+from winnow.signals import exit_immediately
 
 Result = TypeVar("Result")
 
@@ -75,10 +75,7 @@ class DaemonWork(Generic[Result]):
         A normal exit would end the thread in the middle of native code, which aborts the process.
         """
         if self.is_running:
-            for stream in (sys.stdout, sys.stderr):
-                if stream is not None:  # None if it was closed before the start
-                    stream.flush()
-            os._exit(0)
+            exit_immediately(0)
 
 
 def _resolve_future(

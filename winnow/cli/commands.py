@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from winnow.cli.exits import exit_code
+from winnow.cli.exits import end_process, exit_code
 from winnow.cli.help_texts import with_wrapped_help
 from winnow.errors import WinnowError
 from winnow.packaged import checkout, installed_version
@@ -186,7 +186,7 @@ def main(arguments: list[str] | None = None) -> None:
         end_on_signals()  # after imports: an interrupt breaks the import of native modules
         return root(args=arguments, prog_name="winnow", standalone_mode=False)
 
-    sys.exit(exit_code(run, command, _commands_named, is_child=is_child))
+    end_process(exit_code(run, command, _commands_named, is_child=is_child))
 
 
 def _command_words(arguments: list[str]) -> list[str]:

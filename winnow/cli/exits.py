@@ -5,13 +5,13 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import cast
+from typing import NoReturn, cast
 
 import typer
 
 from winnow.errors import InvalidRequestError, UnauthenticatedError, WinnowError
 from winnow.settings.errors import SettingsError, without_parser_details
-from winnow.signals import restore_default_handlers
+from winnow.signals import exit_immediately, restore_default_handlers
 from winnow.telemetry.logline import prefix_lines
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -76,6 +76,14 @@ def exit_code(
         return FAILED
     except OSError as error:
         return _report_output_error(error)
+
+
+def end_process(code: int) -> NoReturn:
+    """Ends the process of a command with the code of `exit_code`."""
+    if code == INTERRUPTED and "ray" in sys.modules:
+        # an interrupted start of Ray leaves native threads, which crash an interpreter that ends
+        exit_immediately(code)
+    sys.exit(code)
 
 
 def _report_interrupt(quiet: bool) -> int:

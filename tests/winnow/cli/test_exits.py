@@ -19,6 +19,9 @@ from winnow.errors import (
 )
 from winnow.settings.errors import SettingsError
 
+CRASHED = 99
+"""The exit code of a stand-in for a crash while the interpreter ends."""
+
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
@@ -126,6 +129,24 @@ def test_a_signal_while_an_interrupted_command_ends_shows_no_stack(ends: str) ->
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == -signal.SIGINT
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(("module", "code"), [("ray", 130), ("another", CRASHED)])
+def test_an_interrupted_command_is_not_ended_by_the_native_threads_of_ray(
+    module: str, code: int
+) -> None:
+    program = (
+        "import atexit, os, sys, types; from winnow.cli import commands\n"
+        "def interrupted(_words): print('some output'); raise KeyboardInterrupt\n"
+        "commands.build_app = interrupted\n"
+        f"sys.modules[{module!r}] = types.ModuleType({module!r})\n"
+        f"atexit.register(lambda: [sys.stdout.flush(), os._exit({CRASHED})])\n"
+        "commands.main(['index', 'build'])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "some output\n", "interrupted\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
