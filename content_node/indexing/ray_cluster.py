@@ -138,7 +138,7 @@ def open_cluster(address: str, cores: int, object_store_bytes: int) -> Iterator[
         ray = importlib.import_module("ray")
         if ray.is_initialized():
             raise WinnowError(_USED)
-        stack.callback(ray.shutdown)
+        stack.callback(_shut_down, ray)
         _connect_to_ray(ray, options)
         yield ray
 
@@ -223,6 +223,11 @@ def _as_unavailable(error: Exception, address: str) -> UnavailableError:
             f"no Ray cluster at {address}: `ray status` shows whether this machine is in a cluster"
         )
     return UnavailableError(f"Ray cannot be used at {address}: {reason}")
+
+
+def _shut_down(ray: Any) -> None:
+    with _restored_signal_handlers():  # Ray's native code removes the handler of SIGTERM
+        ray.shutdown()
 
 
 @contextlib.contextmanager

@@ -1,11 +1,14 @@
 """What a build says and leaves where Ray is missing, does not start, or is in use already."""
 
+import ctypes
 import importlib.util
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -110,7 +113,8 @@ class Ray(ModuleType):
         self.is_connected = True
 
     def shutdown(self) -> None:
-        """Ray ends only a cluster that did start."""
+        """Ray ends only a cluster that did start. Its native code resets a handler."""
+        ctypes.CDLL(None).signal(int(signal.SIGTERM), None)
         if self.is_connected:
             self.running -= 1
         self.is_connected = False
@@ -175,15 +179,33 @@ def test_a_cluster_that_cannot_start_leaves_no_process(
     assert (ray.starts, ray.running) == (starts, 0)
 
 
-@pytest.mark.parametrize("signal", [KeyboardInterrupt(), SystemExit(1)], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(1)], ids=["ctrl-c", "sigterm"])
 def test_an_interrupted_start_leaves_no_process(
-    signal: BaseException, monkeypatch: pytest.MonkeyPatch
+    raised: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ray = Ray(1, signal)
+    ray = Ray(1, raised)
     installed(monkeypatch, ray)
     with pytest.raises(KeyboardInterrupt), open_cluster("", 1, 0):
         pass
     assert (ray.starts, ray.running) == (1, 0)
+
+
+def test_a_build_after_ray_handles_signals_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, Ray())
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        with open_cluster("", 1, 0):
+            pass
+        assert is_handled(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def is_handled(number: int) -> bool:
+    """Whether the kernel calls a handler at this signal. Native code may have removed it."""
+    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    (caught,) = (line.split()[1] for line in status if line.startswith("SigCgt:"))
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def test_no_cluster_where_one_is_expected_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
