@@ -164,7 +164,8 @@ def exit_immediately(code: int) -> NoReturn:
     """Ends the process after its output, without what the interpreter does when it ends."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # None if it was closed before the start
-            with contextlib.suppress(OSError):  # a closed pipe or a full disk
+            # a closed pipe, a full disk, or a closed stream
+            with contextlib.suppress(OSError, ValueError):
                 stream.flush()
     os._exit(code)
 

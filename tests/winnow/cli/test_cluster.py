@@ -80,8 +80,9 @@ def test_no_port_is_a_free_one_that_clients_are_told(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # another process of tests may take the port before the start
-    monkeypatch.setattr(local_cluster, "require_free", lambda _: None)
-    cluster, processes = recorded(LocalPlan(index, Path("b"), "0.0.0.0:0"))
+    monkeypatch.setattr(local_cluster, "require_free", lambda *_: None)
+    plan = LocalPlan(index, Path("b"), "0.0.0.0:0", health_listen="127.0.0.1:0")
+    cluster, processes = recorded(plan)
     with cluster:
         cluster.start()
     host, _, port = cluster.address.partition(":")
@@ -89,6 +90,7 @@ def test_no_port_is_a_free_one_that_clients_are_told(
     assert int(port)
     front = processes.started["front"]
     assert front[front.index("--listen") + 1] == f"0.0.0.0:{port}"
+    assert not front[front.index("--health-listen") + 1].endswith(":0")
 
 
 def test_a_log_is_read_without_moving_the_place_where_its_child_writes_next(index: Path) -> None:

@@ -55,6 +55,7 @@ class LocalCluster:
             more_fronts=tuple(map(_with_port, plan.more_fronts)),
             feed_listen=_with_port(plan.feed_listen),
             http_listen=_with_port(plan.http_listen),
+            health_listen=_with_port(plan.health_listen),
         )
         replicas = 0 if plan.one_process else plan.replicas
         self._shards = shards_of_nodes(shard_directories(plan.index), plan.nodes, replicas)

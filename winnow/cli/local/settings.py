@@ -124,8 +124,8 @@ class UpSettings(Settings):
         health = configured_address("front", "health_listen", self.file)
         others = filter(None, (self.listen, self.feed_listen, self.metrics_listen, health))
         addresses = [Address.parse(each) for each in (self.http_listen, *others)]
-        if first := self.first_node_metrics:
-            count = max(self.nodes, 1) * self.replicas
+        if self.nodes and (first := self.first_node_metrics):
+            count = self.nodes * self.replicas
             addresses += consecutive_addresses(Address.parse(first), count)
         return str(with_fallback_port(*addresses))
 
