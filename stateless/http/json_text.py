@@ -54,7 +54,7 @@ _PLAIN_MESSAGES = (
     ),
     (
         r"<method 'get' of .*> returned a result with an exception set",
-        "has a field name with a lone surrogate, which is not valid Unicode",
+        "has a name with a lone surrogate, which is not valid Unicode",
     ),
     (r"expected string or bytes-like object, got 'dict'", "is an object and not a string"),
     (r"expected string or bytes-like object, got '\w+'", "is not a string: give it in quotes"),

@@ -381,7 +381,7 @@ def test_a_boolean_is_no_number_and_no_choice_however_deep(
             http_pb2.AnswersRequest,
             {"requests": [{"\ud83d": 1}]},
             "request",
-            "has a field name with",
+            "has a name with",
         ),
         (read_pb2.ReadTextsRequest, {"answers": -1}, "answers", "-1 is less than 0"),
         (
