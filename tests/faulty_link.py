@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
-from held_ports import free_ports
+from winnow.cli.local.ports import free_ports
 
 
 class FaultyLink:

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from running_processes import Run, running
 from tenacious import LONG
@@ -14,6 +13,7 @@ from tenacious import LONG
 import winnow.content_node.__main__ as node
 import winnow.stateless.__main__ as front
 from winnow.catalog import CatalogFile
+from winnow.cli.local.ports import free_ports
 from winnow.client import AsyncClient, Reply
 from winnow.content_node.composing.node_indexes import index_directory
 from winnow.content_node.settings import NodeSettings

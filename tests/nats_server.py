@@ -8,8 +8,9 @@ from pathlib import Path
 
 import needs
 import pytest
-from held_ports import free_ports
 from tenacious import LONG, until
+
+from winnow.cli.local.ports import free_ports
 
 PROGRAM = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin")
 needs_nats = pytest.mark.skipif(

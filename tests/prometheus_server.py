@@ -15,8 +15,9 @@ import needs
 import pytest
 import yaml
 from expressions import PROMETHEUS
-from held_ports import free_ports
 from tenacious import LONG, until
+
+from winnow.cli.local.ports import free_ports
 
 PROGRAM = shutil.which("prometheus")
 needs_prometheus = pytest.mark.skipif(PROGRAM is None, reason=needs.PROMETHEUS)

@@ -13,10 +13,10 @@ from pathlib import Path
 import grpc
 from conftest import QUESTIONS, Recorder
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from held_ports import free_ports
 from tenacious import LONG, until
 
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.client import Client
 from winnow.content_node.snapshots.taking import take_snapshot

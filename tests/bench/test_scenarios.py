@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from held_ports import free_ports
 from prometheus_client import start_http_server
 from tenacious import LONG
 from virtual_loop import VirtualLoop
@@ -23,6 +22,7 @@ from bench.scenarios.proxy import Proxy
 from bench.scenarios.runner import Scenario
 from bench.scenarios.stage import Setup, Stage
 from winnow.cli.local.cluster import LocalCluster
+from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
 from winnow.errors import OverloadedError
 from winnow.v1 import answer_pb2

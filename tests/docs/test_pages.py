@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 from conftest import Recorder
-from held_ports import free_ports
 from small_heads import small_head
 from tenacious import until
 from written import PAGES, Block, Command, Kind, blocks, commands
@@ -27,6 +26,7 @@ from winnow.bundle import Bundle
 from winnow.cli.commands import build_app
 from winnow.cli.exits import exit_code
 from winnow.cli.help_texts import with_wrapped_help
+from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from conftest import QUESTIONS
 from damaged_files import flip_bit
-from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from running_processes import Run, running
 from tenacious import LONG
@@ -16,6 +15,7 @@ from tenacious import LONG
 import winnow.content_node.__main__ as node
 import winnow.standalone.__main__ as standalone
 import winnow.stateless.__main__ as front
+from winnow.cli.local.ports import free_ports
 from winnow.client import AsyncClient, Options, PassageFields, Reply, ShardStatus
 from winnow.content_node.settings import NodeSettings
 from winnow.errors import ArtefactError

@@ -8,13 +8,13 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from small_heads import small_head
 from tenacious import LONG
 
 import winnow.stateless.__main__ as front
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
 from winnow.client import AsyncClient
 from winnow.errors import NotFoundError, UnavailableError, WinnowError
 from winnow.heads.store import open_store

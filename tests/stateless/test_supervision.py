@@ -5,11 +5,11 @@ import asyncio
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 from tenacious import LONG
 
+from winnow.cli.local.ports import free_ports
 from winnow.errors import UnavailableError, WinnowError
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from held_ports import free_ports
 from mcp.client.client import Client
 from mcp_clients import http_agent, stdio_agent, text_of
 from tenacious import LONG
 
+from winnow.cli.local.ports import free_ports
 from winnow.client import Client as FrontClient
 
 

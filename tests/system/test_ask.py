@@ -11,12 +11,12 @@ from typing import Any, Self
 
 import pytest
 from conftest import QUESTIONS
-from held_ports import free_ports
 from scripted_front import ScriptedFront, full_reply, scripted_front
 from tenacious import LONG
 from whole_cluster import running
 
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
 from winnow.v1 import answer_pb2
 
 COMMAND = [sys.executable, "-m", "winnow", "ask"]

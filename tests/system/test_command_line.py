@@ -19,13 +19,13 @@ import httpx
 import pytest
 from conftest import QUESTIONS
 from damaged_files import flip_bit
-from held_ports import free_pair, free_ports
 from in_process import InProcess
 from tenacious import LONG, until
 from whole_bundle import WHOLE
 
 from winnow.bundle import load_bundle
 from winnow.cli.local.cluster import load_failure
+from winnow.cli.local.ports import free_ports, reserve
 from winnow.client import Client
 from winnow.client.messages import AnswerClient
 from winnow.content_node.shard import open_shard
@@ -57,6 +57,14 @@ def children(pid: int) -> set[int]:
         if int(fields[1]) == pid and fields[0] != "Z":
             found.add(int(path.parent.name))
     return found
+
+
+def free_pair() -> int:
+    """Reserves two consecutive ports; returns the first of them."""
+    while True:
+        (first,) = free_ports(1)
+        if reserve(first + 1):
+            return first
 
 
 def alive(pids: set[int]) -> set[int]:

@@ -13,11 +13,11 @@ import grpc
 import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from held_ports import free_ports
 from small_heads import FINGERPRINT, WIDTH, small_head
 from tenacious import LONG, until
 
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
 from winnow.client import Client, TextPrediction
 from winnow.deadline import Deadline
 from winnow.domain.encoder import StatesFormat

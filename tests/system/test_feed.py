@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import pytest
 from fed_front import FedFront
-from held_ports import free_ports
 from in_process import InProcess
 from scripted_front import scripted_front
 from serving_thread import served_in_thread
@@ -24,6 +23,7 @@ from structlog.testing import capture_logs
 from tenacious import LONG
 
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
 from winnow.errors import NotWritableError
 
 COMMAND = [sys.executable, "-m", "winnow", "feed"]

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from held_ports import free_ports
 from tenacious import LONG, until
 
+from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
 from winnow.index_directory import shard_directories

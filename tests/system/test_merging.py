@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import QUESTIONS
-from held_ports import free_ports
 from tenacious import LONG, available, happens, turn
 
 from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.content_node.merging.names import generation_sequence, newest_first
 from winnow.deadline import Deadline

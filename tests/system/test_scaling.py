@@ -11,9 +11,9 @@ from pathlib import Path
 
 import grpc
 import pytest
-from held_ports import free_ports
 from tenacious import LONG, until
 
+from winnow.cli.local.ports import free_ports
 from winnow.client import Answer, Client, PassageFields, Position
 from winnow.domain.shard import shard_name
 from winnow.domain.write import Outcome

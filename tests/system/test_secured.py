@@ -17,11 +17,11 @@ import grpc
 import httpx
 import pytest
 from certificates import Authority
-from held_ports import free_ports
 from tenacious import LONG, until
 
 from winnow.cli.keys.changing import add_key, remove_key
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.local.ports import free_ports
 from winnow.client import Client, Credentials, Outcome, PassageFields
 from winnow.client.channels import open_channel
 from winnow.client.credentials import LiveCredentials

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 import needs
 import pytest
-from held_ports import free_ports
 from tenacious import LONG
 from traced import Traced
+
+from winnow.cli.local.ports import free_ports
 
 pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from tenacious import LONG
 
+from winnow.cli.local.ports import free_ports
 from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from held_ports import free_ports
 from prometheus_client import CollectorRegistry
 from tenacious import LONG, happens
 
 import winnow.stateless.reading.__main__ as reader
+from winnow.cli.local.ports import free_ports
 from winnow.client import AsyncClient
 from winnow.errors import NotServedError
 from winnow.stateless.reading.server_settings import ReaderSettings

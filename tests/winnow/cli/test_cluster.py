@@ -11,12 +11,12 @@ from types import SimpleNamespace
 from typing import IO, Any, Self
 
 import pytest
-from held_ports import free_ports
 from manual_clock import ManualClock
 
 from winnow.cli.local import cluster as local_cluster
 from winnow.cli.local.cluster import LocalCluster
 from winnow.cli.local.plan import LocalPlan
+from winnow.cli.local.ports import free_ports
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.index_directory import shard_directories
 from winnow.v1.shard_pb2 import ListShardsResponse, ShardFault
@@ -76,11 +76,7 @@ def test_nothing_is_started_where_an_address_is_in_use(
     assert not processes.started
 
 
-def test_no_port_is_a_free_one_that_clients_are_told(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # another process of tests may take the port before the start
-    monkeypatch.setattr(local_cluster, "require_free", lambda *_: None)
+def test_no_port_is_a_free_one_that_clients_are_told(index: Path) -> None:
     plan = LocalPlan(index, Path("b"), "0.0.0.0:0", health_listen="127.0.0.1:0")
     cluster, processes = recorded(plan)
     with cluster:

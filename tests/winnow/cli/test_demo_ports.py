@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from held_ports import free_ports
 
 from winnow.cli.local.demo import _default_address, _given_address, demo
+from winnow.cli.local.ports import free_ports
 from winnow.errors import UnavailableError
 from winnow.settings.errors import SettingsError
 

@@ -4,12 +4,13 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from held_ports import free_ports
 
 from winnow.address import Address
 from winnow.cli.local.ports import (
     consecutive_addresses,
+    free_ports,
     require_free,
+    reserve,
     with_fallback_port,
     with_free_port,
 )
@@ -66,6 +67,14 @@ def test_no_port_becomes_a_free_one() -> None:
     assert address.port
     require_free((address, ""))
     assert with_free_port(address) == address
+
+
+def test_a_free_port_is_still_free_when_a_child_listens_there() -> None:
+    port = with_free_port(Address("127.0.0.1", 0)).port
+    assert not reserve(port)
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+    assert not reserve(port)
 
 
 def test_ports_of_the_nodes_follow_each_other() -> None:

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 import grpc
 import pytest
-from held_ports import free_ports
 from scripted_front import ScriptedFront, full_reply, scripted_front
 from tenacious import LONG, growing
 
 import winnow
+from winnow.cli.local.ports import free_ports
 from winnow.client import (
     AsyncClient,
     CallKind,

@@ -1,14 +1,20 @@
-"""Finds free ports of this machine, and checks that addresses are free."""
+"""Finds and reserves free ports of this machine, and checks that addresses are free."""
 
+import atexit
 import contextlib
 import errno
 import random
 import socket
+import sys
 
 from winnow.address import Address
 from winnow.errors import UnavailableError
 from winnow.quoting import many
 
+_CAN_RESERVE = sys.platform == "linux"
+_reserved = contextlib.ExitStack()
+"""Holds a socket for each reserved port. None of them listens."""
+atexit.register(_reserved.close)
 _LAST_PORT = (1 << 16) - 1
 _PORTS = range(20_000, 32_000)
 """Ports below the ephemeral ports of Linux, macOS and Windows.
@@ -18,24 +24,39 @@ An outgoing connection could take an ephemeral port before the server binds it.
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Chooses random free ports, so that two processes hardly ever choose the same ones.
+    """Chooses random free ports, and reserves them as `reserve` does.
 
     Raises UnavailableError if the machine has fewer free ports.
     """
     ports: list[int] = []
-    with contextlib.ExitStack() as sockets:
-        for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
-            if len(ports) == count:
-                return ports
-            each = sockets.enter_context(socket.socket(_family(host)))
-            try:
-                each.bind((host, port))
-            except OSError as error:
-                if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                    raise
-            else:
-                ports.append(port)
+    for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
+        if len(ports) == count:
+            return ports
+        if reserve(port, host):
+            ports.append(port)
     raise UnavailableError(f"this machine does not have {many(count, 'free port')}")
+
+
+def reserve(port: int, host: str = "127.0.0.1") -> bool:
+    """Reserves a port until this process ends; returns False if the port is in use.
+
+    Nobody else can reserve the port, so that it is still free when a child of this process listens
+    there, which on a busy machine is seconds later. The child has to set SO_REUSEADDR, as servers
+    do. Only Linux lets it listen on a reserved port: other systems reserve nothing.
+    """
+    with contextlib.ExitStack() as unused:
+        held = unused.enter_context(socket.socket(_family(host)))
+        try:
+            held.bind((host, port))
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            return False
+        # set after bind: set before it, two reservations of one port would both succeed
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if _CAN_RESERVE:
+            _reserved.enter_context(unused.pop_all())
+    return True
 
 
 def with_free_port(address: Address) -> Address:

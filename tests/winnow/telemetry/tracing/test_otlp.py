@@ -17,10 +17,10 @@ pytest.importorskip("opentelemetry.proto", reason=needs.OTEL)
 
 import grpc
 from collector import collecting
-from held_ports import free_ports
 from opentelemetry.proto.trace.v1 import trace_pb2
 from tenacious import LONG
 
+from winnow.cli.local.ports import free_ports
 from winnow.telemetry.tracing import otlp
 from winnow.telemetry.tracing.opening import tracing
 from winnow.telemetry.tracing.span import SpanKind, span
