@@ -1,5 +1,6 @@
 """Ports that are taken are found out before anything is started."""
 
+import errno
 import socket
 from collections.abc import Iterator
 
@@ -75,6 +76,19 @@ def test_a_free_port_is_still_free_when_a_child_listens_there() -> None:
     with socket.create_server(("127.0.0.1", port)):
         pass
     assert not reserve(port)
+
+
+def test_no_port_is_reserved_where_servers_could_not_listen_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> socket.socket:
+        raise OSError(errno.EADDRINUSE, "Address already in use")
+
+    with monkeypatch.context() as other_system:
+        other_system.setattr(socket, "create_server", refuse)
+        (port,) = free_ports(1)
+    with socket.socket() as server:  # without SO_REUSEADDR
+        server.bind(("127.0.0.1", port))
 
 
 def test_ports_of_the_nodes_follow_each_other() -> None:

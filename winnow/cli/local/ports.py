@@ -5,13 +5,11 @@ import contextlib
 import errno
 import random
 import socket
-import sys
 
 from winnow.address import Address
 from winnow.errors import UnavailableError
 from winnow.quoting import many
 
-_CAN_RESERVE = sys.platform == "linux"
 _reserved = contextlib.ExitStack()
 """Holds a socket for each reserved port. None of them listens."""
 atexit.register(_reserved.close)
@@ -42,7 +40,7 @@ def reserve(port: int, host: str = "127.0.0.1") -> bool:
 
     Nobody else can reserve the port, so that it is still free when a child of this process listens
     there, which on a busy machine is seconds later. The child has to set SO_REUSEADDR, as servers
-    do. Only Linux lets it listen on a reserved port: other systems reserve nothing.
+    do. On systems that do not let it listen on a reserved port, nothing is reserved.
     """
     with contextlib.ExitStack() as unused:
         held = unused.enter_context(socket.socket(_family(host)))
@@ -54,8 +52,17 @@ def reserve(port: int, host: str = "127.0.0.1") -> bool:
             return False
         # set after bind: set before it, two reservations of one port would both succeed
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if _CAN_RESERVE:
+        # Linux can; macOS, Windows and some sandboxes of containers cannot
+        if _can_listen(host, port):
             _reserved.enter_context(unused.pop_all())
+    return True
+
+
+def _can_listen(host: str, port: int) -> bool:
+    try:
+        socket.create_server((host, port), family=_family(host)).close()
+    except OSError:
+        return False
     return True
 
 
