@@ -77,7 +77,13 @@ def test_nothing_is_started_where_an_address_is_in_use(
 
 
 def test_no_port_is_a_free_one_that_clients_are_told(index: Path) -> None:
-    plan = LocalPlan(index, Path("b"), "0.0.0.0:0", health_listen="127.0.0.1:0")
+    plan = LocalPlan(
+        index,
+        Path("b"),
+        "0.0.0.0:0",
+        health_listen="127.0.0.1:0",
+        first_node_metrics="127.0.0.1:0",
+    )
     cluster, processes = recorded(plan)
     with cluster:
         cluster.start()
@@ -87,6 +93,8 @@ def test_no_port_is_a_free_one_that_clients_are_told(index: Path) -> None:
     front = processes.started["front"]
     assert front[front.index("--listen") + 1] == f"0.0.0.0:{port}"
     assert not front[front.index("--health-listen") + 1].endswith(":0")
+    assert len(set(cluster.node_metrics)) == 2
+    assert "127.0.0.1:0" not in cluster.node_metrics
 
 
 def test_a_log_is_read_without_moving_the_place_where_its_child_writes_next(index: Path) -> None:

@@ -58,6 +58,8 @@ def test_http_uses_the_chosen_address_or_any_free_port() -> None:
         ({"listen": "127.0.0.1:8088"}, {}),
         ({"feed_listen": "0.0.0.0:8088"}, {}),
         ({}, {"WINNOW_FRONT_HEALTH_LISTEN": "127.0.0.1:8088"}),
+        ({}, {"WINNOW_FRONT_METRICS_LISTEN": "127.0.0.1:8088"}),
+        ({"nodes": 1}, {"WINNOW_NODE_HEALTH_LISTEN": "127.0.0.1:8088"}),
         ({"nodes": 1}, {"WINNOW_NODE_METRICS_LISTEN": "127.0.0.1:8088"}),
         ({"nodes": 2}, {"WINNOW_NODE_METRICS_LISTEN": "127.0.0.1:8087"}),
     ],

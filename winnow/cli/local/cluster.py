@@ -83,11 +83,12 @@ class LocalCluster:
         settings file cannot be read.
         """
         plan, count = self._plan, len(self._shards)
-        ports = free_ports(2 * count)
+        ports = free_ports(2 * count if plan.node_metrics else count)
         self.nodes = [f"127.0.0.1:{port}" for port in ports[:count]]
-        metrics = [Address("127.0.0.1", port) for port in ports[count:] if plan.node_metrics]
+        metrics = [Address("127.0.0.1", port) for port in ports[count:]]
         if plan.first_node_metrics:
-            metrics = consecutive_addresses(Address.parse(plan.first_node_metrics), count)
+            addresses = consecutive_addresses(Address.parse(plan.first_node_metrics), count)
+            metrics = list(map(with_free_port, addresses))
         self.node_metrics = [str(address.reachable) for address in metrics]
         fixed = [
             *((each, "--listen") for each in (plan.listen, *plan.more_fronts)),

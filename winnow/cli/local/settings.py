@@ -19,6 +19,9 @@ from winnow.settings.values import (
     OptionalListenAddress,
 )
 
+_FRONT_ADDRESSES = ("health_listen", "metrics_listen", "feed_listen", "shards_listen")
+"""Settings of the front node for addresses that it listens on beside its main port and HTTP."""
+
 
 def configured_address(table: str, field: str, file: Path | None) -> str:
     """The address that a setting of another kind of process has; empty for none.
@@ -121,9 +124,11 @@ class UpSettings(Settings):
         """
         if "http_listen" in self.model_fields_set or not self.http_listen:
             return self.http_listen
-        health = configured_address("front", "health_listen", self.file)
-        others = filter(None, (self.listen, self.feed_listen, self.metrics_listen, health))
-        addresses = [Address.parse(each) for each in (self.http_listen, *others)]
+        others = [self.listen, self.feed_listen, self.metrics_listen]
+        others += [configured_address("front", each, self.file) for each in _FRONT_ADDRESSES]
+        if self.nodes:
+            others.append(configured_address("node", "health_listen", self.file))
+        addresses = [Address.parse(each) for each in (self.http_listen, *filter(None, others))]
         if self.nodes and (first := self.first_node_metrics):
             count = self.nodes * self.replicas
             addresses += consecutive_addresses(Address.parse(first), count)
