@@ -70,6 +70,10 @@ _PLAIN_MESSAGES = (
     (r"float\(\) argument must be .*", "is not a number"),
     (r"repeated field \w+ must be in \[\] .*", "is not a list: put it in [ ]"),
     (r"Expected true or false without quotes", "is neither true nor false"),
+    (
+        r"Message type [\w.]+ does not have extensions",
+        "has a name in [ ], which is not a field of this request",
+    ),
 )
 """Patterns of the errors of protobuf's parser, and plain messages to replace them."""
 Result = TypeVar("Result")

@@ -140,6 +140,7 @@ async def test_a_caller_may_name_itself_and_its_request(
             "'both' is none of DENSE, SPARSE, HYBRID",
         ),
         (b'{"quest": "Who?"}', "quest", "is not a field of this request"),
+        (b'{"[quest]": "Who?"}', "request", "a name in [ ], which is not a field"),
         (
             b'{"question": "Who?", "after": [{"max_loss": 1}]}',
             "after.max_loss",
