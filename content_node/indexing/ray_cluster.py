@@ -15,6 +15,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from importlib.util import find_spec
 from typing import Any
 
@@ -46,6 +47,8 @@ _STARTS = 3
 """How often a cluster is started that needs longer than Ray's fixed limit of 30 seconds."""
 TIMED_OUT = "timed out during startup"
 """What Ray says then."""
+_RESTORE_SECONDS = 0.005
+"""Seconds after which signal handlers are restored again while Ray ends."""
 _REASON = 500
 """Maximum number of characters of Ray's error in a message."""
 _USED = (
@@ -226,8 +229,17 @@ def _as_unavailable(error: Exception, address: str) -> UnavailableError:
 
 
 def _shut_down(ray: Any) -> None:
-    with _restored_signal_handlers():  # Ray's native code removes the handler of SIGTERM
-        ray.shutdown()
+    """Ends Ray. It takes a second, and its native code removes the handler of SIGTERM early on.
+
+    So the handlers are restored all the time: without them, a signal would end this process at
+    once.
+    """
+    with ThreadPoolExecutor(1) as threads:
+        ended, running = threads.submit(ray.shutdown), True
+        while running:
+            with _restored_signal_handlers():
+                running = bool(wait([ended], _RESTORE_SECONDS).not_done)
+    ended.result()
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -13,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tenacious import LONG
 
 from winnow.content_node.indexing import ray_cluster as cluster
 from winnow.content_node.indexing.ray_cluster import open_cluster
@@ -199,6 +201,32 @@ def test_a_build_after_ray_handles_signals_as_before(monkeypatch: pytest.MonkeyP
         assert is_handled(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_signals_are_handled_while_ray_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray takes a second to end, after it has removed the handler."""
+    restored, set_handler = threading.Event(), signal.signal
+
+    class SlowRay(Ray):
+        def shutdown(self) -> None:
+            super().shutdown()
+            restored.clear()
+            assert restored.wait(LONG)
+            assert is_handled(signal.SIGTERM)
+
+    def signal_of_main_thread(number: int, handler: Any) -> Any:
+        previous = set_handler(number, handler)
+        restored.set()
+        return previous
+
+    installed(monkeypatch, SlowRay())
+    monkeypatch.setattr(signal, "signal", signal_of_main_thread)
+    before = set_handler(signal.SIGTERM, lambda *_: None)
+    try:
+        with open_cluster("", 1, 0):
+            pass
+    finally:
+        set_handler(signal.SIGTERM, before)
 
 
 def is_handled(number: int) -> bool:
