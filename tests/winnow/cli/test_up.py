@@ -74,6 +74,16 @@ def test_the_default_port_of_http_gives_way_to_every_address_of_the_command(
     assert not http.endswith((":8088", ":0"))
 
 
+def test_content_nodes_cannot_share_an_address_for_health_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "index.json").write_text('{"shards": 2}', encoding="utf-8")
+    monkeypatch.setenv("WINNOW_NODE_HEALTH_LISTEN", "127.0.0.1:9555")
+    given = {"index": tmp_path, "listen": "127.0.0.1:0", "nodes": 2}
+    with pytest.raises(SettingsError, match=r"WINNOW_NODE_HEALTH_LISTEN\): 2 content nodes cannot"):
+        run(UpSettings.load(given, None, {}))
+
+
 @pytest.mark.parametrize("setting", ["listen", "feed_listen", "http_listen", "metrics_listen"])
 def test_the_flag_of_a_port_that_is_in_use_is_named(setting: str, tmp_path: Path) -> None:
     (tmp_path / "index.json").write_text('{"shards": 1}', encoding="utf-8")

@@ -47,6 +47,7 @@ def run(settings: UpSettings) -> None:
         _require_free(settings)
         folder.build_if_missing()
     _expect_shards_for_nodes(settings)
+    _expect_own_health_addresses(settings)
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     heads = ("--heads", settings.heads) if settings.heads else ()
     http_feed = ("--http-feed",) if settings.http_feed else ()
@@ -117,6 +118,17 @@ def _expect_shards_for_nodes(settings: UpSettings) -> None:
         raise SettingsError(
             f"--nodes {settings.nodes}: {settings.directory} has {many(shards, 'shard')}, so some "
             f"nodes would have none: use at most --nodes {shards}"
+        )
+
+
+def _expect_own_health_addresses(settings: UpSettings) -> None:
+    """Raises SettingsError if several content nodes would listen on one port for health checks."""
+    listen = configured_address("node", "health_listen", settings.file)
+    count = settings.nodes * settings.replicas
+    if count > 1 and listen and Address.parse(listen).port:
+        raise SettingsError(
+            f"health_listen of [node] (or {variable('node', 'health_listen')}): {count} content "
+            f"nodes cannot all listen on {listen}: leave it out, or use one content node"
         )
 
 
