@@ -189,18 +189,24 @@ def _position_to_message(position: Position, index: str) -> answer_pb2.Position:
     return answer_pb2.Position(shard=position.shard, sequence=position.sequence, index=index)
 
 
-def _object_of_struct(message: struct_pb2.Struct) -> dict[str, Any]:
-    return {name: _json_value(value) for name, value in message.fields.items()}
+def _object_of_struct(message: struct_pb2.Struct, depth: int = 1) -> dict[str, Any]:
+    return {name: _json_value(value, depth + 1) for name, value in message.fields.items()}
 
 
-def _json_value(message: struct_pb2.Value) -> Any:
-    """Converts a JSON value. A number without a fraction becomes an integer again."""
+def _json_value(message: struct_pb2.Value, depth: int) -> Any:
+    """Converts a JSON value. A number without a fraction becomes an integer again.
+
+    What is nested deeper than `MAX_DEPTH` levels is left out: it is refused for the first level too
+    many, and could exceed Python's limit of recursion.
+    """
+    if depth > MAX_DEPTH:
+        return None
     kind = message.WhichOneof("kind")
     if kind == "number_value":
         number = message.number_value
         return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT_INTEGER else number
     if kind == "list_value":
-        return [_json_value(item) for item in message.list_value.values]
+        return [_json_value(item, depth + 1) for item in message.list_value.values]
     if kind == "struct_value":
-        return _object_of_struct(message.struct_value)
+        return _object_of_struct(message.struct_value, depth)
     return getattr(message, kind) if kind in ("string_value", "bool_value") else None

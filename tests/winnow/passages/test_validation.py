@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from winnow.convert.feed import passages_of_message
 from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import InvalidRequestError
 from winnow.passages.rows import BadRow, Row, read_rows
@@ -16,8 +17,10 @@ from winnow.passages.validation import (
     MAX_TEXT,
     MAX_TITLE,
     deletion_violations,
+    passage_violations,
 )
 from winnow.stateless.feed.validation import validate_puts
+from winnow.v1 import feed_pb2
 
 PASSAGE = {"id": "a", "title": "T", "text": "words", "metadata": {"year": 2015}, "version": 3}
 LONGEST = "m" * (MAX_METADATA - len('{"a": ""}'))
@@ -78,3 +81,16 @@ def test_a_passage_with_a_longer_id_than_can_be_fed_can_be_deleted() -> None:
     """An earlier version may have built it."""
     assert not list(deletion_violations(Deletion("i" * MAX_DELETED_ID)))
     assert list(deletion_violations(Deletion("i" * (MAX_DELETED_ID + 1))))
+
+
+@pytest.mark.parametrize("levels", [20, 400])
+def test_deep_metadata_is_refused_for_its_depth(levels: int) -> None:
+    """JSON allows more levels than a recursion."""
+    request = feed_pb2.PutRequest(passages=[feed_pb2.FedPassage(id="1", text="words")])
+    inner = request.passages[0].metadata
+    for _ in range(levels):
+        inner = inner.fields["a"].struct_value
+    inner.fields["a"].bool_value = True
+    (passage,) = passages_of_message(request)
+    (violation,) = passage_violations(passage)
+    assert violation.description == "'a' is nested deeper than 20 levels"
