@@ -2,10 +2,12 @@
 
 Enum values may have short names, such as `hybrid` for `RETRIEVER_HYBRID`. A boolean in place of a
 number or an enum value is refused, while protobuf would convert it to 1 or 0. A text in place of an
-object is refused, while protobuf would look for the names of fields in it. Errors name fields as
+object is refused, while protobuf would look for the names of fields in it. A name with the
+character NUL is refused, while protobuf would take only what precedes it. Errors name fields as
 replies do.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +18,7 @@ from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from winnow.errors import InvalidRequestError, Violation
+from winnow.quoting import quoted, shortened
 
 
 def short_names(choice: EnumDescriptor) -> list[str]:
@@ -79,6 +82,9 @@ def _has_enum(field: FieldDescriptor, above: set[str]) -> bool:
     return any(_has_enum(each, above | {inner.full_name}) for each in inner.fields)
 
 
+_NO_NAME = re.compile("[\0\ud800-\udfff]")
+"""Characters for which protobuf's parser finds another name, or fails with a misleading error."""
+_NO_ENUM_VALUE = "is not an enum value: give its name in quotes"
 _FLOAT_TYPES = {FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE}
 _SAFE_TYPES = {FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_STRING}
 """Types that allow a boolean, or for which protobuf's parser refuses all wrong values."""
@@ -102,6 +108,9 @@ def _misplaced_values(kind: Any, value: Any, path: str) -> Iterator[Violation]:
     """
     if not isinstance(value, dict):
         return  # reported elsewhere
+    for name in filter(_NO_NAME.search, value):
+        problem = f"{quoted(name)} is not a field of this request"
+        yield Violation(f"{path}{shortened(name)}", problem)
     fields = _checked_fields(kind)
     for name in fields.keys() & value.keys():
         field, found = fields[name], value[name]
@@ -111,6 +120,8 @@ def _misplaced_values(kind: Any, value: Any, path: str) -> Iterator[Violation]:
             if field.message_type is None:
                 if isinstance(each, bool):
                     yield Violation(place, f"{str(each).lower()} {_type_error_of(field)}")
+                elif field.enum_type is not None and _is_misread(each):
+                    yield Violation(place, _enum_error(field.enum_type, each))
             elif not field.is_repeated or several:
                 yield from _misplaced_in_message(field.message_type, each, place)
             elif each is None and field.message_type.full_name == _ANY_VALUE:
@@ -140,8 +151,23 @@ def _checked_fields(kind: Any) -> dict[str, FieldDescriptor]:
 
 def _type_error_of(field: FieldDescriptor) -> str:
     if field.enum_type is not None:
-        return "is not an enum value: give its name in quotes"
+        return _NO_ENUM_VALUE
     return "is not a number" if field.cpp_type in _FLOAT_TYPES else "is not a whole number"
+
+
+def _is_misread(value: Any) -> bool:
+    """Whether protobuf's parser would take another enum value for this one, or fail."""
+    if isinstance(value, str):
+        return bool(_NO_NAME.search(value))
+    if isinstance(value, float):
+        return not value.is_integer()
+    return isinstance(value, (list, dict))
+
+
+def _enum_error(choice: EnumDescriptor, value: Any) -> str:
+    if isinstance(value, str):
+        return f"{quoted(value)} is none of {', '.join(short_names(choice))}"
+    return _NO_ENUM_VALUE
 
 
 @contextmanager

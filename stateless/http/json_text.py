@@ -52,10 +52,6 @@ _PLAIN_MESSAGES = (
         r"Unpaired surrogate|'utf-8' codec can't encode character .*",
         "has a lone surrogate, which is not valid Unicode",
     ),
-    (
-        r"<method 'get' of .*> returned a result with an exception set",
-        "has a name with a lone surrogate, which is not valid Unicode",
-    ),
     (r"expected string or bytes-like object, got 'dict'", "is an object and not a string"),
     (r"expected string or bytes-like object, got '\w+'", "is not a string: give it in quotes"),
     (r"invalid literal for int\(\) with base \d+: (?P<value>.*)", "is not a whole number"),
@@ -69,6 +65,7 @@ _PLAIN_MESSAGES = (
     (r"Struct must be in a dict .*", "is not an object: put its fields in { }"),
     (r"float\(\) argument must be .*", "is not a number"),
     (r"repeated field \w+ must be in \[\] .*", "is not a list: put it in [ ]"),
+    (r"maximum recursion depth exceeded.*", "has too many levels"),
     (r"Expected true or false without quotes", "is neither true nor false"),
     (
         r"Message type [\w.]+ does not have extensions",

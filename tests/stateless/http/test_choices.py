@@ -26,6 +26,11 @@ def test_a_choice_may_be_short_and_in_any_case(name: str) -> None:
     assert asked(retriever=name).retriever == answer_pb2.RETRIEVER_HYBRID
 
 
+@pytest.mark.parametrize("number", [3, 3.0, "3"])
+def test_a_choice_may_be_its_number(number: object) -> None:
+    assert asked(retriever=number).retriever == answer_pb2.RETRIEVER_HYBRID
+
+
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
 def test_every_choice_of_a_question_has_short_names(field: Any) -> None:
     for number, name in enumerate(short_names(field.enum_type), start=1):

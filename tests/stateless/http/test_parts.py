@@ -380,9 +380,25 @@ def test_a_boolean_is_no_number_and_no_choice_however_deep(
         (
             http_pb2.AnswersRequest,
             {"requests": [{"\ud83d": 1}]},
-            "request",
-            "has a name with",
+            "requests[0].?",
+            "'?' is not a field",
         ),
+        (
+            feed_pb2.PutRequest,
+            {"passages": [{"id": "1", "id\0": "2"}]},
+            "passages[0].id?",
+            "'id?' is not a field",
+        ),
+        (answer_pb2.AnswerRequest, {"question\0": "b"}, "question?", "'question?' is not a field"),
+        (answer_pb2.AnswerRequest, {"retriever": "\ud83d"}, "retriever", "'?' is none of DENSE"),
+        (
+            answer_pb2.AnswerRequest,
+            {"retriever": "RETRIEVER_DENSE\0"},
+            "retriever",
+            "'RETRIEVER_DENSE?' is none of",
+        ),
+        (answer_pb2.AnswerRequest, {"retriever": [["a"]]}, "retriever", "is not an enum value"),
+        (answer_pb2.AnswerRequest, {"retriever": 1.5}, "retriever", "is not an enum value"),
         (read_pb2.ReadTextsRequest, {"answers": -1}, "answers", "-1 is less than 0"),
         (
             read_pb2.ReadTextsRequest,
