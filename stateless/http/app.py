@@ -77,11 +77,15 @@ def not_found_detail(method: str, path: str) -> str:
     return f"unknown path {quoted(path)}: see /docs"
 
 
-def _not_allowed_detail(method: str, path: str) -> str:
-    """Returns the detail of a 405, which names the setting that enables the method, if any."""
+def _not_allowed_detail(method: str, path: str, allowed: str) -> str:
+    """Returns the detail of a 405, which names the setting that enables the method, if any.
+
+    Otherwise it names the methods that are allowed: `allowed` is the header of this name.
+    """
     needs = _NEEDS.get(f"{method} {_without_index(path)}")
     problem = f"{quoted(method)} is not supported at {quoted(path)}"
-    return f"{problem}: it needs {needs}" if needs else problem
+    others = " or ".join(sorted(allowed.split(", ")))  # Starlette's order is random
+    return f"{problem}: it needs {needs}" if needs else f"{problem}: use {others}"
 
 
 def _without_index(path: str) -> str:
@@ -129,7 +133,9 @@ async def _routing_error(request: Request, error: Exception) -> Response:
     if status is HTTPStatus.NOT_FOUND:
         problem = NotFoundError(not_found_detail(request.method, path))
     elif status is HTTPStatus.METHOD_NOT_ALLOWED:
-        problem = HttpRefusedError(status, "method", _not_allowed_detail(request.method, path))
+        allowed = (error.headers or {}).get("Allow", "another method")
+        detail = _not_allowed_detail(request.method, path, allowed)
+        problem = HttpRefusedError(status, "method", detail)
     response = response_of(problem, request_id.current())
     response.headers.update(error.headers or {})
     return response

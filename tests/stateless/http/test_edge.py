@@ -77,6 +77,7 @@ async def test_another_method_is_a_problem_that_names_the_right_one(
     reply = await client.get("/v1/answer")
     assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
     assert reply.json()["status"] == 405
+    assert reply.json()["detail"].endswith(": use POST")
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded"])
