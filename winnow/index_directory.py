@@ -12,6 +12,7 @@ from winnow.files.checksummed_json import (
     open_json,
     read_json_object,
 )
+from winnow.storage.partial import PARTIAL
 
 
 def shard_directories(index: Path) -> list[Path]:
@@ -22,6 +23,11 @@ def shard_directories(index: Path) -> list[Path]:
     path = index / INDEX_FILE
     if not path.is_file() and index.is_dir() and (index.parent / INDEX_FILE).is_file():
         raise ArtefactError(f"{index} is a part of an index: use {index.parent}")
+    if not path.is_file() and _is_unfinished(index):
+        raise ArtefactError(
+            f"{index} is not finished: wait for the command that makes it, or run that command "
+            "again to resume its work"
+        )
     if not path.is_file():
         raise ArtefactError(
             f"{index} is not an index, since it has no {INDEX_FILE}: build one with `winnow index "
@@ -37,6 +43,12 @@ def shard_directories(index: Path) -> list[Path]:
             f"{MAX_SHARDS}; copy it again, or build the index again"
         )
     return present_shards(index, shards)
+
+
+def _is_unfinished(index: Path) -> bool:
+    """Whether a build or a restore of this directory is running or was interrupted."""
+    is_partial = index.name.endswith(PARTIAL) and index.is_dir()
+    return is_partial or Path(f"{index}{PARTIAL}").is_dir()
 
 
 def present_shards(index: Path, shards: int) -> list[Path]:

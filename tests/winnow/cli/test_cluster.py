@@ -1,5 +1,6 @@
 """What a local cluster starts, without starting it."""
 
+import contextlib
 import json
 import os
 import re
@@ -120,6 +121,19 @@ def test_for_a_shard_the_index_that_it_lies_in_is_named(index: Path) -> None:
     shard.mkdir(exist_ok=True)
     with pytest.raises(ArtefactError, match=re.escape(f"is a part of an index: use {index}")):
         shard_directories(shard)
+
+
+@pytest.mark.parametrize("name", ["new", "new.partial"])
+def test_an_index_whose_build_was_interrupted_is_not_finished(name: str, tmp_path: Path) -> None:
+    (tmp_path / "new.partial").mkdir()
+    with pytest.raises(ArtefactError, match=f"{name} is not finished: wait .* run that command"):
+        shard_directories(tmp_path / name)
+
+
+@pytest.mark.parametrize("path", [".", "/"])
+def test_a_directory_without_a_name_is_no_index(path: str, tmp_path: Path) -> None:
+    with contextlib.chdir(tmp_path), pytest.raises(ArtefactError, match="is not an index"):
+        shard_directories(Path(path))
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "[" * 100_000])
