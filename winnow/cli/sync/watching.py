@@ -8,12 +8,18 @@ from typing import Any
 
 from winnow.cli.sync.job import DocumentIndex, FolderSync, SyncReport
 from winnow.documents.folder import IGNORE_FILE
+from winnow.documents.formats.registry import is_supported
 from winnow.errors import WinnowError
 
 Watch = Callable[[Path, bool], AsyncGenerator[set[Any], None]]
 """Watches a folder for changes. The second argument is whether to poll its files."""
 _RETRY_SECONDS = 10.0
 """Seconds until a failed sync or watch is repeated."""
+_PAUSE_SECONDS = 2.0
+"""Seconds after a sync before the next one.
+
+A file that changes all the time, such as a log of the sync itself, then does not keep it busy.
+"""
 _POLL_MILLISECONDS = 2_000
 """Milliseconds between two looks at the files of a folder that the system cannot watch."""
 
@@ -29,8 +35,8 @@ async def keep_synced(
 ) -> None:
     """Syncs now and after each of the `changes`, until they end.
 
-    Repeats a sync that failed until it succeeds. Calls `on_report` after each sync, and `on_error`
-    after each failure.
+    Repeats a sync that failed until it succeeds, and pauses after each sync. Calls `on_report`
+    after each sync, and `on_error` after each failure.
     """
     # asked for before each sync, so that changes during the sync count
     change = asyncio.ensure_future(anext(changes, None))
@@ -39,6 +45,7 @@ async def keep_synced(
         while True:
             try:
                 on_report(await sync.run(index))
+                await sleep(_PAUSE_SECONDS)
             except WinnowError as error:
                 on_error(error)
                 await sleep(_RETRY_SECONDS)
@@ -102,11 +109,14 @@ def _inode(folder: Path) -> int | None:
 
 def _watch(root: Path, polling: bool) -> AsyncGenerator[set[Any], None]:
     # of the extra `documents`, which most processes lack
-    from watchfiles import awatch  # noqa: PLC0415
+    from watchfiles import Change, awatch  # noqa: PLC0415
 
     return awatch(
         root,
-        watch_filter=lambda _change, path: is_watched(Path(path).relative_to(root)),
+        watch_filter=lambda change, path: is_watched(
+            Path(path).relative_to(root),
+            may_be_folder=change is not Change.modified or Path(path).is_dir(),
+        ),
         ignore_permission_denied=True,
         yield_on_timeout=True,
         force_polling=polling or None,
@@ -114,7 +124,12 @@ def _watch(root: Path, polling: bool) -> AsyncGenerator[set[Any], None]:
     )
 
 
-def is_watched(path: PurePath) -> bool:
-    """Returns whether a change of a path in a folder may change its documents."""
+def is_watched(path: PurePath, *, may_be_folder: bool) -> bool:
+    """Returns whether a change of a path in a folder may change its documents.
+
+    `may_be_folder`: whether the path is a folder, which can have any name, or was one.
+    """
+    if path.as_posix() == IGNORE_FILE:
+        return True
     is_hidden = any(part.startswith(".") for part in path.parts)
-    return not is_hidden or path.as_posix() == IGNORE_FILE
+    return not is_hidden and (may_be_folder or is_supported(path))

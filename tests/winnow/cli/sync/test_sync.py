@@ -322,7 +322,10 @@ async def test_a_watched_folder_is_synced_after_each_change(folder: Folder) -> N
         folder.write("a.txt", "ONE")
         yield "a change"
 
-    async def no_pause(_seconds: float) -> None:
+    pauses: list[float] = []
+
+    async def no_pause(seconds: float) -> None:
+        pauses.append(seconds)
         await asyncio.sleep(0)
 
     await keep_synced(
@@ -335,6 +338,7 @@ async def test_a_watched_folder_is_synced_after_each_change(folder: Folder) -> N
     )
     assert len(errors) == 1
     assert len(reports) == 2
+    assert pauses == [10, 2, 2]
     assert folder.index.texts() == {"a.txt#0": "ONE", "dir/b.txt#0": "four"}
 
 
@@ -359,6 +363,11 @@ async def test_the_watch_begins_before_the_first_sync(folder: Folder) -> None:
     def fail(error: WinnowError) -> None:
         raise error
 
+    async def no_pause(_seconds: float) -> None:
+        pass
+
     reports: list[SyncReport] = []
-    await keep_synced(sync, folder.index, changes(), on_report=reports.append, on_error=fail)
+    await keep_synced(
+        sync, folder.index, changes(), on_report=reports.append, on_error=fail, sleep=no_pause
+    )
     assert len(reports) == 1

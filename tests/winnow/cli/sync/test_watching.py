@@ -46,8 +46,19 @@ async def test_a_folder_is_polled_where_the_system_cannot_watch_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("path", "watched"),
-    [("a.md", True), ("a/b.md", True), (".winnow/index/a", False), (".winnowignore", True)],
+    ("path", "may_be_folder", "watched"),
+    [
+        ("a.md", False, True),
+        ("a/b.md", False, True),
+        ("a.log", False, False),
+        ("directory", True, True),
+        (".winnow/index/a", True, False),
+        (".winnow/a.md", False, False),
+        (".winnowignore", False, True),
+    ],
 )
-def test_hidden_files_are_not_watched_except_the_patterns(path: str, watched: bool) -> None:
-    assert is_watched(PurePath(path)) == watched
+def test_only_documents_and_the_patterns_are_watched(
+    path: str, may_be_folder: bool, watched: bool
+) -> None:
+    """A log in the folder would otherwise be written, and be synced, for ever."""
+    assert is_watched(PurePath(path), may_be_folder=may_be_folder) == watched
