@@ -9,6 +9,7 @@ from winnow.cli.local.cli import health_address, log_flags, run
 from winnow.cli.local.documents import ServedFolder
 from winnow.cli.local.hints import FrontRequirements
 from winnow.cli.local.settings import UpSettings
+from winnow.cli.sync.job import FolderSync, SyncOptions
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.settings.errors import SettingsError
 
@@ -122,6 +123,23 @@ async def test_a_folder_that_is_no_longer_followed_is_told(
     assert said == [
         f"the index no longer follows {tmp_path} (KeyError: 'unexpected'): start the command again"
     ]
+
+
+@pytest.mark.parametrize(("flags", "replaces"), [({}, True), ({"index": "other"}, False)])
+async def test_only_the_folders_own_index_may_lose_all_documents(
+    flags: dict[str, object], replaces: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another index may be of another folder, whose documents would be removed."""
+    given: list[SyncOptions] = []
+
+    async def end(sync: FolderSync, *_: object, **__: object) -> None:
+        given.append(sync.options)
+
+    monkeypatch.setattr("winnow.cli.local.documents.keep_synced", end)
+    settings = UpSettings.load({"documents": tmp_path, **flags}, None, {})
+    said: list[str] = []
+    await ServedFolder(tmp_path, settings).follow("127.0.0.1:1", FrontRequirements(), said.append)
+    assert [each.replace_all for each in given] == [replaces], said
 
 
 def test_replicas_of_one_machine_cannot_be_fed() -> None:

@@ -95,7 +95,9 @@ class ServedFolder:
 
         try:
             with DocumentConverter() as converter:
-                options = SyncOptions(folder=self._path, replace_all=True)
+                # the index at the default place in the folder has no other folder's documents
+                own = self._settings.index is None
+                options = SyncOptions(folder=self._path, replace_all=own)
                 sync = FolderSync(options, converter.convert, _Silent())
                 async with AsyncClient(address) as client:
                     await keep_synced(

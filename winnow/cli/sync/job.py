@@ -78,7 +78,7 @@ class FolderSync:
     """Syncs a folder to an index, any number of times."""
 
     def __init__(self, options: SyncOptions, convert: Convert, progress: FeedProgress) -> None:
-        self._options, self._convert, self._progress = options, convert, progress
+        self.options, self._convert, self._progress = options, convert, progress
         self._scanner = FolderScanner(options.base_url)
         self._replaces_all = options.replace_all
 
@@ -98,7 +98,7 @@ class FolderSync:
             uploaded = await sender.with_retries(index.uploaded)
             plan = self._plan(folder, indexed, uploaded)
             skipped = list(folder.skipped)
-            if not self._options.dry_run:
+            if not self.options.dry_run:
                 lengths = dict.fromkeys(plan.removed, 0)
                 batches = batch_rows(self._passage_rows(folder, plan, skipped, lengths), _MAX_ROWS)
                 await sender.run(
@@ -113,7 +113,7 @@ class FolderSync:
         return SyncReport(plan.without(names), tuple(skipped), sender.totals)
 
     def _scan(self) -> ScannedFolder:
-        listing = list_files(self._options.folder, self._options.patterns, is_supported)
+        listing = list_files(self.options.folder, self.options.patterns, is_supported)
         self._progress.start("checking files", len(listing.files))
         return self._scanner.scan(listing, self._progress.advance)
 
@@ -128,15 +128,15 @@ class FolderSync:
         own = len(plan.removed) + len(plan.replaced) + len(plan.unchanged)
         if plan.removed and not folder.files:
             raise ArtefactError(
-                f"{self._options.folder} has no documents, so all {many(own, 'document')} of the "
+                f"{self.options.folder} has no documents, so all {many(own, 'document')} of the "
                 "index would be removed: check the folder. To remove all documents, use `winnow "
                 "passages delete`"
             )
         if plan.removed and len(plan.removed) == own and not self._replaces_all:
             raise ArtefactError(
-                f"{self._options.folder} has none of the documents of the index, so all "
+                f"{self.options.folder} has none of the documents of the index, so all "
                 f"{many(own, 'document')} would be removed: check the folder and the address. To "
-                "replace all documents, use --replace-all"
+                "replace all documents, use `winnow sync --replace-all`, or build a new index"
             )
         return plan
 
@@ -169,7 +169,7 @@ class FolderSync:
         return Sender(
             writer=index,
             ledger=Ledger(),
-            patience=self._options.patience,
+            patience=self.options.patience,
             on_refused=self._progress.bad_row,
             on_stored=lambda _count: None,
             on_retry=self._progress.show_retry,
