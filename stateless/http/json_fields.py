@@ -31,6 +31,11 @@ def short_names(choice: EnumDescriptor) -> list[str]:
     return [name.removeprefix(prefix) for name in others]
 
 
+def no_choice(choice: EnumDescriptor, value: str) -> str:
+    """Describes a value that is no name of an enum's values."""
+    return f"{quoted(value)} is none of {', '.join(short_names(choice))}"
+
+
 def with_full_names(message: Any, value: Any) -> Any:
     """Returns the JSON of a message with the full name of every enum value.
 
@@ -84,7 +89,6 @@ def _has_enum(field: FieldDescriptor, above: set[str]) -> bool:
 
 _NO_NAME = re.compile("[\0\ud800-\udfff]")
 """Characters for which protobuf's parser finds another name, or fails with a misleading error."""
-_NO_ENUM_VALUE = "is not an enum value: give its name in quotes"
 _FLOAT_TYPES = {FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE}
 _SAFE_TYPES = {FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_STRING}
 """Types that allow a boolean, or for which protobuf's parser refuses all wrong values."""
@@ -121,7 +125,9 @@ def _misplaced_values(kind: Any, value: Any, path: str) -> Iterator[Violation]:
                 if isinstance(each, bool):
                     yield Violation(place, f"{str(each).lower()} {_type_error_of(field)}")
                 elif field.enum_type is not None and _is_misread(each):
-                    yield Violation(place, _enum_error(field.enum_type, each))
+                    is_name = isinstance(each, str)
+                    problem = no_choice(field.enum_type, each) if is_name else _type_error_of(field)
+                    yield Violation(place, problem)
             elif not field.is_repeated or several:
                 yield from _misplaced_in_message(field.message_type, each, place)
             elif each is None and field.message_type.full_name == _ANY_VALUE:
@@ -151,7 +157,7 @@ def _checked_fields(kind: Any) -> dict[str, FieldDescriptor]:
 
 def _type_error_of(field: FieldDescriptor) -> str:
     if field.enum_type is not None:
-        return _NO_ENUM_VALUE
+        return "is not an enum value: give its name in quotes"
     return "is not a number" if field.cpp_type in _FLOAT_TYPES else "is not a whole number"
 
 
@@ -162,12 +168,6 @@ def _is_misread(value: Any) -> bool:
     if isinstance(value, float):
         return not value.is_integer()
     return isinstance(value, (list, dict))
-
-
-def _enum_error(choice: EnumDescriptor, value: Any) -> str:
-    if isinstance(value, str):
-        return f"{quoted(value)} is none of {', '.join(short_names(choice))}"
-    return _NO_ENUM_VALUE
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from winnow.errors import InvalidRequestError, OverloadedError, invalid_field
 from winnow.inference.fair_threads import FairThreads
 from winnow.quoting import quoted, shortened
 from winnow.stateless.http.call import LongReply
-from winnow.stateless.http.json_fields import misplaced_value, short_names, with_full_names
+from winnow.stateless.http.json_fields import misplaced_value, no_choice, with_full_names
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 _THREAD_BYTES = 8 * 1024
@@ -218,8 +218,7 @@ def _known_fields(kind: str) -> str:
 
 def _plain_message(message: str) -> str:
     if enum := _ENUM.fullmatch(message):
-        names = short_names(descriptor_pool.Default().FindEnumTypeByName(enum[2]))
-        return f"{quoted(enum[1])} is none of {', '.join(names)}"
+        return no_choice(descriptor_pool.Default().FindEnumTypeByName(enum[2]), enum[1])
     for pattern, plain in _PLAIN_MESSAGES:
         if match := re.fullmatch(pattern, message, re.DOTALL):
             return f"{shortened(match.groupdict().get('value', ''))} {plain}".lstrip()
